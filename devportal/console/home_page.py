@@ -37,9 +37,10 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Redirect to the account page that the URL means, or return 404, with the search of the docs or of the console if the URL is below theirs.
+    """Redirect to the account page that the URL means, or return 404.
 
-    Programs that call a wrong endpoint of the sign-in service get JSON, unless they prefer HTML.
+    Below the docs and the console, the page has their search. Programs that call a wrong endpoint of the sign-in
+    service get JSON, unless they prefer HTML.
     """
     prefers_html = request.get_preferred_type(["application/json", "text/html"]) == "text/html"
     if request.path.startswith(("/connect/", "/.well-known/")) and not prefers_html:

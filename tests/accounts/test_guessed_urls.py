@@ -24,7 +24,7 @@ def test_a_guess_leads_to_the_page(client: Browser, guess: str, page: str) -> No
     assert "no-store" in answer["Cache-Control"]
 
 
-@pytest.mark.parametrize("path", ["/account/nothing/", "/data", "/docs/profile", "/account/x/profile/", "//profile"])
+@pytest.mark.parametrize("path", ["/account/nothing/", "/data", "/docs/profile", "/account/x/profile/"])
 def test_other_urls_stay_unknown(client: Browser, path: str) -> None:
     assert client.get(path).status_code == 404
 

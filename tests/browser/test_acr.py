@@ -100,7 +100,7 @@ def test_declining_returns_to_the_app(apps: tuple[App, App], browser: Chromium) 
         page.goto(app.authorization_url(claims=required("phr")))
         sign_in(page, DECLINES)
         heading(page, "Vault asks for a passkey")
-        page.get_by_role("button", name="Cancel, and go back to Vault").click()
+        page.get_by_role("button", name="Cancel").click()
         page.wait_for_url(f"{app.redirect_uri}?*")
         answer = app.answer()
         assert answer["error"] == "unmet_authentication_requirements"

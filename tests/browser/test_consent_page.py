@@ -22,6 +22,12 @@ MAKER, MINIMAL, SEEN, CHOOSY, LEFT_BEHIND = (
     f"consent-{name}@example.com" for name in ("maker", "minimal", "seen", "choosy", "left")
 )
 EVERYTHING = "openid email profile offline_access account.read"
+# Whether the bar with the buttons covers a part of what has the focus.
+COVERED = """() => {
+  const bar = document.querySelector(".decide"), focused = document.activeElement;
+  if (bar.contains(focused) || !focused.closest("form")) return false;
+  return focused.getBoundingClientRect().bottom > bar.getBoundingClientRect().top + 0.5;
+}"""
 PHOTO = "img[alt^='Your photo']"
 
 
@@ -113,6 +119,29 @@ def photo() -> bytes:
     stream = io.BytesIO()
     Image.new("RGB", (200, 200), (180, 90, 60)).save(stream, "PNG")
     return stream.getvalue()
+
+
+@pytest.mark.parametrize("screen", [(1280, 800), (360, 740)], ids=["wide", "phone"])
+def test_cancel_and_allow_stay_in_sight_and_cover_no_focus(
+    apps: Apps, browser: Chromium, screen: tuple[int, int]
+) -> None:
+    """WCAG 2.4.11: what has the focus is not hidden behind the buttons."""
+
+    def steps(page: Page) -> None:
+        page.goto(apps.choosy.authorization_url(scope=EVERYTHING))
+        sign_in(page, SEEN)
+        expect_consent_page(page, apps.choosy)
+        buttons = [page.get_by_role("button", name=name, exact=True) for name in ("Cancel", "Allow")]
+        for button in buttons:
+            expect(button).to_be_in_viewport(ratio=1)
+        boxes = [button.bounding_box() or {} for button in buttons]
+        assert len({(box["width"], box["height"]) for box in boxes}) == 1
+        for key in ("Tab", "Shift+Tab"):
+            for _ in range(15):
+                page.keyboard.press(key)
+                assert not page.evaluate(COVERED), page.evaluate("document.activeElement.outerHTML")
+
+    browser.visit(steps, viewport={"width": screen[0], "height": screen[1]})
 
 
 def test_left_out_scopes_are_not_granted_until_asked_again(apps: Apps, browser: Chromium, axe: str) -> None:
