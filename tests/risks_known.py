@@ -103,7 +103,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "Pages of reauthentication, from reverse() or this page's path; allauth checks `next` when it leads on. After "
         "a sign-up, where allauth leads: our own path.",
     ),
-    ("accounts/views/sign_up.py", "redirect to a value"): (1, "The second page, with `next` if allauth finds it our own."),
+    ("accounts/views/sign_up.py", "redirect to a value"): (1, "The second page, with our own `next`."),
     ("devportal/console/home_page.py", "redirect to a value"): (1, "accounts.guessed_urls: a route."),
     ("accounts/views/account.py", "redirect to a value"): (1, "`next` if allauth finds it our own, or a route."),
     ("core/http/host_header.py", "redirect to a value"): (1, "The admin, by the settings."),
