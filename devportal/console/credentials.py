@@ -16,7 +16,7 @@ class ListedCredential:
     """A client secret or an API key in a list, with the URLs of what this member may do; "" for the rest."""
 
     row: Any  # ClientSecret or ApiKey
-    name: str  # within a sentence
+    name: str
     created_by: str
     rotate_url: str = ""
     expiry_url: str = ""
@@ -42,7 +42,7 @@ def list_key(membership: Membership, key: ApiKey) -> ListedCredential:
     return ListedCredential(
         key,
         key.name,
-        "you" if is_own else getattr(key, "owner_email", "") or FORMER_MEMBER,
+        "You" if is_own else getattr(key, "owner_email", "") or FORMER_MEMBER,
         _url("key_rotate", ids) if may_rotate else "",
         _url("key_expiry", ids) if may_rotate else "",
         _url("key_revoke", ids) if key.state != "revoked" and may_revoke(membership, key) else "",
