@@ -51,7 +51,7 @@ def test_each_redirect_url_of_a_reviewed_app_shows_whether_it_is_covered(
     assert page.count(OUTSIDE) == 2
     assert page.count("Prove its domain") == 1, "localhost is nobody's"
     assert f'<a href="{at("review", client_of.project, client_of)}">Submit this change for review</a>' in page
-    assert "nobody new can use it when the project’s unreviewed apps have 100 people" in page
+    assert "nobody new can use it when the project’s apps that are not reviewed have 100 people" in page
 
 
 @pytest.mark.parametrize("fields", [{"verified_at": None}, {"first_party": True}])

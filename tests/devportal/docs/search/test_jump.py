@@ -69,7 +69,7 @@ def test_only_pages_that_the_role_can_open_are_listed(owner: Account) -> None:
     client = make_client(project, name="Rose shop")
     viewer = make_account()
     ProjectMember.objects.create(project=project, account=viewer, role=ProjectMember.Role.VIEWER)
-    for query, needed in (("garden delete", "Garden: Delete project"), ("rose rotate", "Rose shop: Rotate a secret")):
+    for query, needed in (("garden delete", "Garden: Delete project"), ("rose delete", "Rose shop: Delete app")):
         assert needed in titles(owner, query)
         assert needed not in titles(viewer, query)
     browser = Browser()
