@@ -92,7 +92,7 @@ class InvalidToken(Exception):
 
 
 class UserCapExceeded(Exception):
-    """An unverified app has reached its user limit (docs/sign-in.md#unverified-apps)."""
+    """An app that is not reviewed has reached its limit (docs/sign-in.md#apps-that-are-not-reviewed)."""
 
 
 class ConsentMissing(Exception):
