@@ -113,7 +113,7 @@ def _one_row_each(moment: str, *who: str) -> list[models.BaseConstraint]:
 
 @table_from_replica
 class UsageBucket(UsageCountsByCaller):
-    """Calls per minute and caller."""
+    """Requests per minute and caller."""
 
     minute = models.DateTimeField()
 

@@ -92,7 +92,7 @@ def header(name: str, description: str, statuses: list[str], kind: type = int) -
 _ERROR_STATUSES = sorted({str(error.status) for error in ERRORS.values()})
 _COUNTED = ["200", "304", "403", "405", "429", "500", "502"]
 HEADERS = [
-    header("RateLimit-Limit", "Calls per minute under the tightest limit.", _COUNTED),
+    header("RateLimit-Limit", "Requests per minute under the tightest limit.", _COUNTED),
     header("RateLimit-Remaining", "Calls left in this minute.", _COUNTED),
     header("RateLimit-Reset", "Seconds until the minute ends.", _COUNTED),
     header("Retry-After", "Seconds to wait, 1 to 60.", ["429"]),

@@ -58,7 +58,7 @@ def make(asked: dict[str, str], people: int, codes: int) -> dict[str, object]:
 
 def make_calendar(client: Client, people: list[Account]) -> dict[str, object]:
     """Return the credential of an API, and an access token for that API for each person."""
-    most = 10**7  # calls a minute
+    most = 10**7  # requests a minute
     rules = [("GET", "/events*", READ), ("POST", "/events*", READ)]
     api = factories.make_api(rules=rules, calls_per_minute=most, calls_per_person_per_minute=most)
     credential, secret = create_credential(api)

@@ -40,6 +40,9 @@ WORDS = {
     r"begun": "started",
     r"(?<!math\.)floors?": "layer",
     r"houses?": "layer",
+    r"(un)?verified (apps?|clients?)": "reviewed, not reviewed",
+    r"API calls": "API requests",
+    r"calls (a|per) minute": "requests",
     # "of their own projects" is right: a noun follows.
     r"of (one's|its|their|his|her) own(?=[^\w ]|$| (accord|and|as|at|by|for|from|has|have|if|in|is|of|on|or|that|to|"
     r"when|where|which|with|without)\b)": "separate, or cut",
@@ -47,6 +50,10 @@ WORDS = {
 # (word, path or the folder it is in): a pattern of what may stand there, and why.
 ALLOWED = {
     (DESK, ""): ("written_at_the_desk", "A name in the data export, which people may have downloaded."),
+    (r"(un)?verified (apps?|clients?)", "tests/core/test_names.py"): (
+        r"Orbit . verified app",
+        "A name that is refused.",
+    ),
     ("e-mails?", "devportal/docs/search.py"): ('"e-mail"', "Readers of the docs may search for it."),
     (r"(?<!math\.)floors?", "devportal/console/charts.py"): (r"\.floor|def floor", "The bottom line of a chart."),
 }
@@ -104,6 +111,7 @@ def test_every_exception_is_needed() -> None:
         "What is wrong, and how to mend it.", "MENDS = {}", "def judge_names() -> None:",
         "The reviewers' desk sees it.", "Whoever signs in sees it.", "A folder of its own.",
         "on connections of their own, which close", "def test_who_has_not_signed_in() -> None:", "Send an e-mail.",
+        "An unverified app has a limit.", "600 calls a minute",
     ],
 )  # fmt: skip
 def test_a_word_of_the_table_is_found(line: str) -> None:

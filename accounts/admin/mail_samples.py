@@ -114,8 +114,8 @@ _ASKED: dict[str, Any] = {"email": _PERSON, "app": None, "browser": "Firefox on 
 _ANSWERS = {
     "for no app": _ASKED,
     "for an app": _ASKED | {"app": {"name": "Photo Album", "verified": True}},
-    "for an unverified app": _ASKED | {"app": {"name": "Photo Album", "verified": False}, "lasts": "7 minutes"},
-    "for an unverified app whose name is not shown": _ASKED
+    "for an app without a review": _ASKED | {"app": {"name": "Photo Album", "verified": False}, "lasts": "7 minutes"},
+    "for an app without a review, whose name is not shown": _ASKED
     | {"app": {"name": "", "verified": False}, "browser": UNNAMED, "lasts": "less than a minute"},
 }
 _CODES = {case: context | {"code": "K7QX-M2RW"} for case, context in _ANSWERS.items()}

@@ -27,14 +27,14 @@ log = logging.getLogger(__name__)
 _WAITING_MAIL = "mail_with_code"  # session key: the primary key of the mail with the newest code
 # Mail programs turn these into links or phone numbers.
 _ADDRESS = re.compile(r"\S[.:/@\\]\S|(?:\d\D?){7}")
-_LONGEST_NAME = 40  # characters of an unverified app's name that a mail shows
+_LONGEST_NAME = 40  # characters of the name of an app that is not reviewed, in a mail
 
 
 def origin_context(request: HttpRequest) -> dict[str, Any]:
     """Return the mail's context about its request: `app`, `browser`, and how long a code `lasts`.
 
     Strangers can trigger these mails, so they contain no text of theirs: the browser is only named if it is known, and
-    the name of an unverified app is left out if it is long or contains a URL.
+    the name of an app that is not reviewed is left out if it is long or contains a URL.
     """
     apps: list[Any] = []  # none if the person is signed in: an app in the session is not what they are here for
     if not request.user.is_authenticated:

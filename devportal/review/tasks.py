@@ -8,7 +8,7 @@ from devportal.review.submission import second_approval
 
 @periodic_task(3600)
 def open_re_reviews() -> int:
-    """Open cases for verified apps that were last reviewed more than RE_REVIEW_DAYS ago; return their number."""
+    """Open cases for reviewed apps that were last reviewed more than RE_REVIEW_DAYS ago; return their number."""
     return cases.open_due_re_reviews()
 
 

@@ -84,7 +84,7 @@ class Rule:
 class ApiSnapshot:
     """An API. `identifier` is the `aud` of its access tokens, and its `resource` (RFC 8707 §2).
 
-    `pk` is the primary key of its row, None for the API at `/v1`. The limits are calls per minute.
+    `pk` is the primary key of its row, None for the API at `/v1`. The limits are requests per minute.
     """
 
     slug: str

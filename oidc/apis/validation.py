@@ -140,7 +140,7 @@ def validate_text(text: str) -> None:
 
 
 def validate_limit(calls: int) -> None:
-    """Validate a number of calls per minute."""
+    """Validate a number of requests per minute."""
     if not 1 <= calls <= MAX_CALLS_PER_MINUTE:
         raise ValidationError(f"Enter a number from 1 to {MAX_CALLS_PER_MINUTE}.")
 

@@ -25,7 +25,7 @@ class ClientUnavailable:
 
 @dataclass(frozen=True)
 class UserCapReached:
-    """The unverified app has reached its user limit. This shows a page, which can return access_denied to the app."""
+    """The app is not reviewed and has reached its limit. This shows a page that can return access_denied to the app."""
 
     client: Client
 

@@ -128,7 +128,7 @@ def update_client(
 ) -> Client:
     """Set a client's redirect and sign-out URLs, and the other settings that are given; return it.
 
-    The name of a verified client was reviewed, so it can only be changed by another review. `seen` is the
+    The name of a reviewed client was reviewed, so it can only be changed by another review. `seen` is the
     `settings_digest` of the values that the person saw; with "", changes since then are replaced. Raises
     ValidationError, ChangedMeanwhile, Gone.
     """

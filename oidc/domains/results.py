@@ -133,7 +133,7 @@ def snapshot(domain: ProjectDomain) -> ProjectDomain:
 
 
 def refresh_reviewed_hosts(project: Project, before: ProjectDomain | None = None) -> None:
-    """Compute again where the project's verified clients count as reviewed. The caller has locked the project.
+    """Compute again where the project's reviewed clients count as reviewed. The caller has locked the project.
 
     `before` is a copy of the domain before it changed. Hosts that only this domain covered are no longer approved: apps
     count as unreviewed there until the host is proven again or a review covers it. If the home page is on such a host,

@@ -101,7 +101,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     class Meta(AbstractApplication.Meta):  # type: ignore[misc]
         indexes = [
             WordIndex(fields=["name"], name="clients_by_name"),  # the search of the staff
-            # To list the newest verified apps, which are few among many.
+            # To list the newest reviewed apps, which are few among many.
             models.Index(
                 fields=["-verified_at"], condition=models.Q(verified_at__isnull=False), name="verified_clients"
             ),

@@ -244,7 +244,7 @@ PARAMETERS = {
 
 @dataclass(frozen=True)
 class ExchangeResult:
-    """The result of a code exchange: request, response, and on success decoded tokens and API calls."""
+    """The result of a code exchange: request, response, and on success decoded tokens and API requests."""
 
     exchange: Exchange
     tokens: list[DecodedToken] = field(default_factory=list)

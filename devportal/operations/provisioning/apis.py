@@ -33,7 +33,7 @@ class _TextField(StrictCharField):
 
 
 class _LimitField(StrictIntegerField):
-    """A number of calls per minute."""
+    """A number of requests per minute."""
 
     def __init__(self) -> None:
         super().__init__(min_value=1, max_value=validation.MAX_CALLS_PER_MINUTE, required=False)

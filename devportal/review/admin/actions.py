@@ -137,7 +137,7 @@ SUSPEND = RowAction(
     "suspend",
     "Suspend the project",
     "Within 30 seconds nobody can sign in to any of the project's apps: people see a page that says so, tokens can't "
-    "be issued or refreshed, and API calls are refused with project_suspended. Nothing is deleted; lifting the "
+    "be issued or refreshed, and API requests are refused with project_suspended. Nothing is deleted; lifting the "
     "suspension "
     "brings everything back. Its members can read the reasons in the project's timeline.",
     action_handlers.suspend,

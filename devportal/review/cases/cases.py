@@ -452,7 +452,7 @@ MOST_A_RUN = 500
 
 
 def open_due_re_reviews() -> int:
-    """Open a case for each verified app whose last review is older than RE_REVIEW_DAYS; return their number.
+    """Open a case for each reviewed app whose last review is older than RE_REVIEW_DAYS; return their number.
 
     Each case is opened in a separate transaction, with the notice to the developers. The service's own apps are left to
     the operator.
@@ -467,7 +467,7 @@ def open_due_re_reviews() -> int:
 def due_clients(before: datetime) -> "QuerySet[Client]":
     """Return the apps whose last review is older than `before` and that have no open case for it, oldest first.
 
-    An app is verified by its first review, so the index of verified clients narrows the search.
+    An app is verified by its first review, so the index of reviewed clients narrows the search.
     """
     is_open = ReviewCase.objects.filter(client=OuterRef("pk"), kind=RE_REVIEW, closed_at=None)
     rows: QuerySet[Client] = Client.objects.filter(

@@ -218,7 +218,7 @@ def withdraw_approval(
 ) -> Client:
     """Withdraw the approval of `scopes`, or with None the whole approval, which makes the app unverified again.
 
-    Refreshes and API calls lose the scopes immediately, because both read the client again. Existing users keep access,
+    Refreshes and API requests lose the scopes immediately, because both read the client again. Users keep access,
     also beyond the limit of people. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
     """
     actor = lock_rights(client.project_id, actor)

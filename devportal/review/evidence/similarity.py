@@ -54,14 +54,14 @@ def _fill(pk: int) -> bool:
 
 
 def fill_missing() -> int:
-    """Compute the missing logo hashes of at most 50 verified apps; return how many were computed."""
+    """Compute the missing logo hashes of at most 50 reviewed apps; return how many were computed."""
     rows = Client.objects.filter(verified_at__isnull=False, logo_hash="").exclude(logo="")
     keys = list(rows.order_by("-verified_at").values_list("pk", flat=True)[:MAX_FILLED])
     return sum(_fill(pk) for pk in keys)
 
 
 # Bounds of the search for similar names. An index finds names that read the same or begin the same among all apps. Only
-# the newest verified apps, which are worth imitating, are compared letter by letter.
+# the newest reviewed apps, which are worth imitating, are compared letter by letter.
 MOST_EQUAL = 20
 MOST_BEGINNINGS = 200
 MOST_VERIFIED = 2000
@@ -111,7 +111,7 @@ def _similarity(one: str, other: str) -> float:
 def similar_logos(client: Client, logo_hash: str) -> list[SimilarLogo]:
     """Return reviewed apps of other projects with logos similar to this hash, the most similar first.
 
-    The newest 2,000 verified apps are compared, as with names.
+    The newest 2,000 reviewed apps are compared, as with names.
     """
     if not is_comparable(logo_hash):
         return []

@@ -29,5 +29,5 @@ def refresh_due_glances() -> int:
 
 @periodic_task(3600)
 def fill_logo_hashes() -> int:
-    """Compute the missing logo hashes of verified apps; return how many were computed."""
+    """Compute the missing logo hashes of reviewed apps; return how many were computed."""
     return similarity.fill_missing()

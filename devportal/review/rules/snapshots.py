@@ -229,7 +229,7 @@ def baseline_snapshot(client: Client) -> Snapshot:
 
 
 def has_changes(client: Client, snapshot: Snapshot) -> bool:
-    """Return whether there is something to review. This is always true for an unverified app."""
+    """Return whether there is something to review. This is always true for an app that is not reviewed."""
     if not client.is_verified:
         return True
     held_at_once = settings_in_force(client)

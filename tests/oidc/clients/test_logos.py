@@ -142,7 +142,7 @@ def test_files_that_are_not_logos_are_rejected(make: Callable[[], bytes]) -> Non
 
 @pytest.fixture
 def verified(db: None, settings: Any, tmp_path: Path) -> Client:
-    """A verified app with a logo."""
+    """A reviewed app with a logo."""
     settings.MEDIA_ROOT = tmp_path
     client = make_client(verified_at=clock.now())
     client.logo.save("x.webp", branding.clean_logo(io.BytesIO(image("PNG"))))

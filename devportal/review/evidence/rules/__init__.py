@@ -40,6 +40,6 @@ RULES: tuple[Rule, ...] = (
     Rule("reports", "Reports and open cases", past.check_reports, about_people=True),
     Rule("people", "People", past.check_people),
     Rule("sign_ins", "Sign-ins and refusals", past.check_sign_ins),
-    Rule("api_calls", "API calls", past.check_calls),
+    Rule("api_calls", "API requests", past.check_calls),
     Rule("scopes", "Scopes requested and used", past.check_scopes),
 )

@@ -177,7 +177,7 @@ def check_sign_ins(found: Gathered) -> Finding:
 
 
 def check_calls(found: Gathered) -> Finding:
-    """Check the success of API calls in the last 30 days."""
+    """Check the success of API requests in the last 30 days."""
     usage = found.usage
     if usage.error_rate is None:
         return passed(Code.NO_CALLS, days=DAYS)
