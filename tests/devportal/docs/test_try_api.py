@@ -95,7 +95,7 @@ def test_the_rules_say_which_scope_the_call_needs(
 ) -> None:
     page = page_of(client, method=method, path=path)
     text = " ".join(page.get_text().split())
-    assert (f"this call needs {scope}." in text) == bool(scope)
+    assert (f"this request needs {scope}." in text) == bool(scope)
     assert ("do not mention this call" in text) == (not scope)
     assert calendar.identifier in text
     assert ("after app review" in text) == (scope == "calendar.write")
@@ -107,7 +107,7 @@ def test_calls_of_the_rules_are_offered_as_they_are_sent_and_the_first_is_shown(
     offered = [link.get_text(strip=True) for link in page.select("nav[aria-label=Calls] a")]
     assert offered == ["GET /caf%C3%A9", "PURGE /all"]
     assert "GET /caf%C3%A9" in page.select_one("#request").get_text()  # type: ignore[union-attr]
-    assert "this call needs" in page.get_text()
+    assert "this request needs" in page.get_text()
 
 
 def test_operations_of_the_openapi_document_are_offered(
@@ -153,7 +153,7 @@ def test_rules_count_with_the_path_of_the_identifier(client: Browser) -> None:
     make_api(identifier="https://a.example/cal", rules=[("GET", "/cal/events", "calendar.read")])
     for path in ("/cal/events", "/events"):
         page = page_of(client, method="GET", path=path)
-        assert "this call needs" in page.get_text()
+        assert "this request needs" in page.get_text()
         assert "https://a.example/cal/events" in code_of(page)["code-curl"]
 
 

@@ -66,7 +66,7 @@ def test_only_an_app_with_secrets_has_actions_for_them(project: Project, owner: 
 
 def test_only_pages_that_the_role_can_open_are_listed(owner: Account) -> None:
     project = make_project(owner, name="Garden")
-    client = make_client(project, name="Rose shop")
+    client, _ = make_web_client(project, name="Rose shop")
     viewer = make_account()
     ProjectMember.objects.create(project=project, account=viewer, role=ProjectMember.Role.VIEWER)
     for query, needed in (("garden delete", "Garden: Delete project"), ("rose delete", "Rose shop: Delete app")):
