@@ -292,6 +292,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/docs/article.html", "link {{ after.address }}"): (1, "A route: docs/pages.py."),
     ("templates/docs/guides/terminal.html", "link {{ reader.values.end_session_endpoint }}"): (1, "From AUTH_URL."),
     ("templates/docs/guides/base.html", "link {{ url }}"): (1, "devportal.docs.guides.registry: constants with https."),
+    ("templates/docs/404.html", "link {{ section.address }}"): (1, "A route, with the anchor of a heading."),
     ("templates/docs/search.html", "link {{ hit.section.address }}"): (1, "A route, with the anchor of a heading."),
     ("templates/docs/try_it.html", "link {{ outcome.log_url }}"): (1, "A route, with a request id in its query."),
     ("templates/docs/try_api.html", "link {{ other.address }}"): (1, "A query on this page."),
