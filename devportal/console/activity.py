@@ -16,7 +16,7 @@ from core.database.postgres.replica import page_from_replica
 from core.messages import Piece, pieces
 from devportal.console.access import Membership, get_membership
 from devportal.console.export import MOST_ROWS, Columns, export, requested_format
-from devportal.console.logs.filters import parse_filters, text_filter, time_filter
+from devportal.console.logs.filters import log_bar, parse_filters, text_filter, time_filters
 from devportal.console.models import AuditEvent
 from devportal.console.navigation import console_page, render_page
 from devportal.console.pagination import paginate
@@ -277,8 +277,10 @@ def _text(value: Any) -> str | None:
 _FILTERS: dict[str, Callable[[str], Q]] = {
     # Not the actor: reviewers appear without names.
     "q": text_filter("action", "target"),
-    "from": time_filter("at__gte"),
-    "to": time_filter("at__lt"),
+    # `filter_by_category` and `filter_by_person` apply these.
+    "kind": lambda _: Q(),
+    "by": lambda _: Q(),
+    **time_filters("at"),
 }
 _COLUMNS: Columns[tuple[AuditEvent, ActivityEntry]] = {
     "time_utc": lambda row: row[0].at,
@@ -305,24 +307,25 @@ def _exported(membership: Membership, rows: "QuerySet[AuditEvent]") -> Iterator[
 def activity(request: HttpRequest, project_id: str) -> HttpResponseBase:
     """GET …/team/activity?kind=…&by=…&q=…&range=…: who did what, newest first. `?format=csv` downloads it."""
     membership = get_membership(request, project_id)
-    kind, who = request.GET.get("kind", ""), request.GET.get("by", "")
     members = list(ProjectMember.objects.filter(project=membership.project).select_related("account").order_by("pk"))
     filters = parse_filters(request, _FILTERS)
-    rows = filter_by_person(filter_by_category(events_of(membership.project), kind), who, members).filter(filters.where)
+    rows = filter_by_category(events_of(membership.project), filters.given["kind"])
+    rows = filter_by_person(rows, filters.given["by"], members).filter(filters.where)
     if file_format := requested_format(request):
         return export(f"activity-{project_id}", file_format, _COLUMNS, _exported(membership, rows))
     page = paginate(rows, request)
+    people = {str(member.pk): member.account.email for member in members}
+    selects = (
+        ("kind", "Action", {name: label for name, label, _ in CATEGORIES}),
+        ("by", "Person", people | {"others": f"Others, and {settings.SERVICE_NAME}"}),
+    )
     return render_page(
         request,
         "console/activity.html",
         membership,
         page=page,
         lines=activity_entries(membership, page.rows),
-        kinds=CATEGORIES,
-        members=members,
-        kind=kind,
-        who=who,
         filters=filters,
-        query=request.GET.urlencode(),
-        is_narrowed=bool(kind or who or filters.is_any),
+        bar=log_bar(filters, selects, "All time"),
+        query=filters.query(),
     )

@@ -19,6 +19,7 @@ from core.database.postgres.replica import page_from_replica
 from devportal.console.access import get_membership
 from devportal.console.charts import BarChart, LimitLine, Series
 from devportal.console.export import Columns, export, requested_format
+from devportal.console.filter_bar import Chip, FilterBar, range_bar
 from devportal.console.logs.links import LogLink, request_log
 from devportal.console.logs.request_log import CODES, NO_ENDPOINT
 from devportal.console.navigation import console_page, render_page
@@ -80,6 +81,11 @@ class UsageQuery:
         return cls(_BY_NAME.get(request.GET.get("range", ""), _BY_NAME["24h"]), **proper)
 
     @property
+    def filters(self) -> dict[str, str]:
+        """The filters as query parameters."""
+        return {"endpoint": self.endpoint, "client": self.client, "key": self.key}
+
+    @property
     def only(self) -> dict[str, str]:
         """The filters as columns of the usage tables (api/usage_counts.py)."""
         columns = {"endpoint": self.endpoint, "client": self.client, "credential": self.key}
@@ -90,7 +96,7 @@ class UsageQuery:
 
     def address(self, **changes: str) -> str:
         """Return the query string with changed parameters. "" removes one."""
-        parts = {"range": self.span.name, "endpoint": self.endpoint, "client": self.client, "key": self.key} | changes
+        parts = {"range": self.span.name} | self.filters | changes
         return f"?{urlencode({name: value for name, value in parts.items() if value})}"
 
 
@@ -370,28 +376,20 @@ def _keys(project: Project, query: UsageQuery, log: LogLink, rows: Sequence[Mapp
     ]
 
 
-def range_choices(query: UsageQuery) -> list[dict[str, Any]]:
-    """Return the time ranges to choose from."""
-    return [
-        {"label": span.label, "address": query.address(range=span.name), "is_current": span is query.span}
-        for span in TIME_RANGES
-    ]
-
-
-def active_filters(query: UsageQuery, report: UsageReport) -> list[dict[str, str]]:
-    """Return the active filters, each with the URL without it."""
+def usage_bar(query: UsageQuery, report: UsageReport) -> FilterBar:
+    """Return the choice of the time range, and the filters that apply."""
     client = report.clients[0].name if query.client and report.clients else query.client
     key = report.keys[0].name if query.key and report.keys else query.key
     given = (
         ("endpoint", "API" if _api_of(query.endpoint) else "Endpoint", query.endpoint and _path(query.endpoint)),
-        ("client", "Client", client),
+        ("client", "App", client),
         ("key", "Key", key),
     )
-    return [
-        {"label": label, "value": value, "without": query.address(**{name: ""})}
-        for name, label, value in given
-        if value
-    ]
+    return range_bar(
+        [(span.name, f"Last {span.words}", span is query.span) for span in TIME_RANGES],
+        kept={name: text for name, text in query.filters.items() if text},
+        chips=[Chip(label, value, query.address(**{name: ""})) for name, label, value in given if value],
+    )
 
 
 def _columns(project: Project, unit: str) -> Columns[tuple[datetime, UsageCountsByCaller]]:
@@ -439,9 +437,7 @@ def usage(request: HttpRequest, project_id: str) -> HttpResponseBase:
         "console/usage.html",
         membership,
         report=found,
-        chips=active_filters(query, found),
+        bar=usage_bar(query, found),
         query=query,
-        ranges=range_choices(query),
-        usage_days=settings.USAGE_DAYS,
         most_rows=MAX_ROWS,
     )

@@ -69,7 +69,7 @@ GROUPS = (
         "guides/protect-go guides/events-express guides/events-django guides/events-fastapi "
         "guides/protect-your-api sign-in/authorization sign-in/tokens sign-in/userinfo sign-in/revocation "
         "sign-in/sign-out sign-in/events sign-in/discovery apis developer-api/me developer-api/plan errors "
-        "limits testing plans review notices deprecation changelog",
+        "limits counting testing plans review notices deprecation changelog",
     ),
     Group(
         "The page to try the developer API on",

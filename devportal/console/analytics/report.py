@@ -11,6 +11,7 @@ from core import clock
 from devportal.console.analytics import store
 from devportal.console.analytics.funnel import FunnelChart, FunnelRow
 from devportal.console.charts import BarChart, Series, format_change
+from devportal.console.filter_bar import FilterBar, range_bar
 from devportal.console.logs.links import ANY_END, ANY_REFUSAL, COUNTED_AS, LogLink
 from devportal.console.usage import TIME_RANGES, TimeRange, format_percent
 from oidc.models import Client
@@ -63,11 +64,10 @@ class AnalyticsQuery:
         """The query string."""
         return f"?range={self.span.name}"
 
-    def choices(self) -> list[dict[str, object]]:
-        """Return the time ranges to choose from."""
-        return [
-            {"label": span.label, "address": f"?range={span.name}", "is_current": span is self.span} for span in RANGES
-        ]
+    @property
+    def bar(self) -> FilterBar:
+        """The choice of the time range."""
+        return range_bar([(span.name, f"Last {span.words}", span is self.span) for span in RANGES])
 
 
 Counts = Mapping[tuple[str, str], int]  # by step and error

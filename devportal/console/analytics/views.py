@@ -121,10 +121,7 @@ def _context(query: AnalyticsQuery, log: LogLink, *, report: SignInReport) -> di
         "repeated": _linked(log, query, report.repeated),
         "refreshed_url": log.url(*bounds, step=Step.REFRESHED) if report.refreshed else "",
         "revoked_url": log.url(*bounds, step=Step.REVOKED) if report.revoked else "",
-        "ranges": query.choices(),
-        "sign_in_log_days": settings.SIGN_IN_LOG_DAYS,
-        "hour_days": settings.SIGN_IN_HOUR_DAYS,
-        "count_days": settings.SIGN_IN_COUNT_DAYS,
+        "bar": query.bar,
         "reuse_seconds": settings.REFRESH_REUSE_SECONDS,
     }
 

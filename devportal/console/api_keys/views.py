@@ -16,7 +16,8 @@ from devportal.console import idempotency, rotation
 from devportal.console.access import Membership, get_membership, member_email
 from devportal.console.api_keys.forms import NewKeyForm
 from devportal.console.credentials import list_key
-from devportal.console.logs.filters import LogFilters, Selects, choice_filter, choose, parse_filters
+from devportal.console.filter_bar import Selects, build_bar
+from devportal.console.logs.filters import LogFilters, choice_filter, parse_filters
 from devportal.console.navigation import console_page, render_page
 from devportal.console.pagination import paginate
 from devportal.console.rotation import KEY_PAGES
@@ -75,7 +76,7 @@ def keys(request: HttpRequest, project_id: str) -> HttpResponse:
         "page": page,
         "rows": rows,
         "filters": filters,
-        "selects": choose(_selects(), filters),
+        "bar": build_bar(filters, _selects(), search="Name, owner or id"),
     } | first
     leaked = [each for each in rows if each.row.leaked_at and each.row.state == "live"]
     return render_page(request, "console/keys.html", membership, leaked=leaked, **shown)

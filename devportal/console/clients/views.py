@@ -13,7 +13,8 @@ from core.limits.middleware import limited_by_person
 from devportal.console import idempotency, rotation
 from devportal.console.access import Membership, get_membership
 from devportal.console.clients.forms import CLIENT_TYPES, MORE, NewClientForm
-from devportal.console.logs.filters import LogFilters, Selects, choice_filter, choose, parse_filters
+from devportal.console.filter_bar import Selects, build_bar
+from devportal.console.logs.filters import LogFilters, choice_filter, parse_filters
 from devportal.console.models import SignInDay
 from devportal.console.navigation import console_page, redirect_to_client, render_page
 from devportal.console.pagination import paginate
@@ -62,8 +63,8 @@ def clients(request: HttpRequest, project_id: str) -> HttpResponse:
     membership = get_membership(request, project_id)
     filters = _filters(request)
     page = paginate(Client.objects.filter(filters.where, project=membership.project), request)
-    selects = choose(SELECTS, filters)
-    return render_page(request, "console/clients.html", membership, page=page, filters=filters, selects=selects)
+    bar = build_bar(filters, SELECTS, search="Name or client id")
+    return render_page(request, "console/clients.html", membership, page=page, filters=filters, bar=bar)
 
 
 @limited_by_person

@@ -155,8 +155,15 @@ def deliveries_of(client: Client) -> "QuerySet[Delivery]":
     return Delivery.objects.filter(receiver__client=client).select_related("receiver__client")
 
 
-def _about_log() -> dict[str, Any]:
-    return {"entries": _entries, "columns": COLUMNS, "log_days": settings.DELIVERY_DAYS}
+def _about_log(request: HttpRequest, rows: "QuerySet[Delivery]") -> dict[str, Any]:
+    """Return what both logs have. The list refreshes while a delivery waits, unless the person stopped it."""
+    return {
+        "rows": rows,
+        "entries": _entries,
+        "columns": COLUMNS,
+        "log_days": settings.DELIVERY_DAYS,
+        "refreshes": request.GET.get("refresh") != "off" and rows.filter(state=Delivery.State.WAITING).exists(),
+    }
 
 
 def _entries(rows: Sequence[Delivery]) -> list[DeliveryEntry]:
@@ -173,11 +180,10 @@ def deliveries(request: HttpRequest, project_id: str, client_id: str) -> HttpRes
         "console/deliveries.html",
         membership,
         client,
-        rows=deliveries_of(client),
         filters=read_filters(request),
         selects=SELECTS,
         name=f"deliveries-{client.client_id}",
-        **_about_log(),
+        **_about_log(request, deliveries_of(client)),
     )
 
 
@@ -187,15 +193,15 @@ def project_deliveries(request: HttpRequest, project_id: str) -> HttpResponseBas
     """GET …/logs/deliveries: the deliveries of all clients of a project, with the same filters."""
     membership = get_membership(request, project_id)
     clients = clients_to_choose(membership.project)
+    rows = Delivery.objects.filter(receiver__client__project=membership.project).select_related("receiver__client")
     return render_log(
         request,
         "console/deliveries.html",
         membership,
-        rows=Delivery.objects.filter(receiver__client__project=membership.project).select_related("receiver__client"),
         filters=read_filters(request, clients),
         selects=[client_select(clients), *SELECTS],
         name=f"deliveries-{membership.project.public_id}",
-        **_about_log(),
+        **_about_log(request, rows),
     )
 
 
@@ -237,5 +243,5 @@ def delivery_again(request: HttpRequest, project_id: str, client_id: str, delive
         repeated="This form was sent before. The event was not sent a second time.",
         missing="Nothing was sent. Please press the button again.",
     ):
-        messages.success(request, "The event is sent again. Reload this page in a moment to see the result.")
+        messages.success(request, "The event is sent again.")
     return redirect("console:delivery", project_id, client_id, row.pk)

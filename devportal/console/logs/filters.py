@@ -1,4 +1,4 @@
-"""Filters of the logs and lists, from the query string, and the toolbar above a log."""
+"""Filters of the logs and lists, from the query string."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +16,7 @@ from core.database.postgres.plans import planned_for_values
 from core.database.storable import is_key
 from devportal.console.access import Membership
 from devportal.console.export import MOST_ROWS, Columns, export, requested_format
+from devportal.console.filter_bar import FilterBar, Select, Selects, build_bar
 from devportal.console.fixes import Fix
 from devportal.console.navigation import render_page
 from devportal.console.pagination import AFTER, BEFORE, Page, paginate, query_of_page
@@ -23,12 +24,12 @@ from oidc.models import Client, Project
 
 MAX_LENGTH = 255  # characters
 RANGE = "range"
-# The time ranges that can be chosen with one click, counted back from now.
+# The time ranges to choose from, counted back from now.
 RANGES = {
-    "15m": ("15 min", timedelta(minutes=15)),
-    "1h": ("1 h", timedelta(hours=1)),
-    "24h": ("24 h", timedelta(hours=24)),
-    "7d": ("7 d", timedelta(days=7)),
+    "15m": ("Last 15 minutes", timedelta(minutes=15)),
+    "1h": ("Last hour", timedelta(hours=1)),
+    "24h": ("Last 24 hours", timedelta(hours=24)),
+    "7d": ("Last 7 days", timedelta(days=7)),
 }
 
 # The entries that are searched for one page, unless a filter has an index or the person has chosen the time.
@@ -157,88 +158,15 @@ def parse_time(text: str) -> datetime:
         raise ValueError("Enter a time as 2026-01-31 14:05, in UTC.") from None
 
 
-def select_options(choices: Mapping[str, Any], chosen: str) -> list[tuple[str, str, bool]]:
-    """Return the options of a select: value, label, and whether it is selected."""
-    return [(value, str(label), value == chosen) for value, label in choices.items()]
-
-
-# Filters with a few choices: name, label, and choices with their labels.
-Selects = Sequence[tuple[str, str, Mapping[str, str]]]
-# Labels of the filters without choices.
-_LABELS = {
-    "q": "Text",
-    "who": "By",
-    "request_id": "Request id",
-    "sub": "User id",
-    "jti": "jti",
-    "from": "From",
-    "to": "Before",
-}
-
-
-@dataclass(frozen=True)
-class Preset:
-    """A link to a time range that keeps the other filters."""
-
-    label: str
-    link: str
-    is_current: bool
-
-
-@dataclass(frozen=True)
-class Chip:
-    """An applied filter, and the link that removes it."""
-
-    label: str
-    value: str
-    link: str
-
-
-@dataclass(frozen=True)
-class Toolbar:
-    """The toolbar above a log. Links are query strings. `?` alone is the log without filters."""
-
-    presets: list[Preset]
-    chips: list[Chip]
-    selects: list[tuple[str, str, list[tuple[str, str, bool]]]]
-    is_open: bool  # the form shows an error
-
-
-def choose(selects: Selects, filters: LogFilters) -> list[tuple[str, str, list[tuple[str, str, bool]]]]:
-    """Return the selects for a template: name, label, and options with whether each is selected."""
-    return [(name, label, select_options(choices, filters.given[name])) for name, label, choices in selects]
-
-
-def build_toolbar(filters: LogFilters, selects: Selects, days: int) -> Toolbar:
-    """Return the toolbar of a log whose entries are kept for `days`."""
-    return Toolbar(
-        presets=_presets(filters, days),
-        chips=_chips(filters, selects),
-        selects=choose(selects, filters),
-        is_open=bool(filters.errors),
-    )
-
-
-def _presets(filters: LogFilters, days: int) -> list[Preset]:
+def log_bar(filters: LogFilters, selects: Selects, whole: str) -> FilterBar:
+    """Return the filter bar of a log. `whole` is the text of the time range with all entries."""
     applied = filters.applied
-    has_span = bool(applied.get("from") or applied.get("to"))
-    chosen = None if has_span else applied.get(RANGE, "")
-    spans = {name: label for name, (label, _) in RANGES.items()} | {"": f"{days} d"}
-    elsewhere = {"from": "", "to": ""}
-    return [
-        Preset(label, filters.query(**elsewhere, **{RANGE: name}) or "?", name == chosen)
-        for name, label in spans.items()
-    ]
-
-
-def _chips(filters: LogFilters, selects: Selects) -> list[Chip]:
-    labels = _LABELS | {name: label for name, label, _ in selects}
-    choices = {name: choices for name, _, choices in selects}
-    return [
-        Chip(labels[name], choices.get(name, {}).get(text, text), filters.query(**{name: ""}) or "?")
-        for name, text in filters.applied.items()
-        if name != RANGE
-    ]
+    if applied.get("from") or applied.get("to"):
+        whole = "Chosen below “More”"
+    chosen = applied.get(RANGE, "")
+    ranges = {name: label for name, (label, _) in RANGES.items()} | {"": whole}
+    span = Select(RANGE, "Time", [(name, label, name == chosen) for name, label in ranges.items()])
+    return build_bar(filters, selects, search="Text" if "q" in filters.given else "", span=span)
 
 
 Row = TypeVar("Row", bound=Model)
@@ -276,7 +204,7 @@ def render_log(
         lines=entries(page.rows),
         filters=filters,
         query=filters.query(),
-        toolbar=build_toolbar(filters, selects, log_days),
+        bar=log_bar(filters, selects, f"Last {log_days} days"),
         log_days=log_days,
         **context,
     )

@@ -180,7 +180,6 @@ def _about_log() -> dict[str, Any]:
         "entries": sign_in_log_entries,
         "columns": COLUMNS,
         "log_days": settings.SIGN_IN_LOG_DAYS,
-        "most_a_minute": settings.SIGN_IN_LOG_PER_MINUTE,
     }
 
 

@@ -30,7 +30,7 @@ def text_of(browser: Browser, project: Project, query: str = "") -> str:
 
 def told(browser: Browser, project: Project, query: str = "") -> str:
     """Return the list alone, without the form above it."""
-    return text_of(browser, project, query).split("Show", 1)[1]
+    return text_of(browser, project, query).split("Apply", 1)[1]
 
 
 def test_an_entry_shows_who_did_what_before_and_after(as_viewer: Browser, project: Project, owner: Account) -> None:

@@ -79,7 +79,7 @@ def test_with_the_switch_on_analytics_advise_something_else(party: RelyingParty,
     repeat(party)
     Client.objects.update(forgive_lost_responses=True)
     page = team.get(at("client_analytics", party.client.project, party.client)).content.decode()
-    assert "This client forgives lost responses" in page
+    assert "This app forgives lost responses" in page
     assert "#lost-responses" not in page
 
 

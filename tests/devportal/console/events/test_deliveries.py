@@ -43,7 +43,7 @@ def tried(*results: dict[str, Any]) -> list[dict[str, Any]]:
 def test_the_list_shows_event_state_tries_and_result(as_viewer: Browser, app: Client, receiver: EventReceiver) -> None:
     make_delivery(receiver, sub=SUB, state="delivered", tries=tried({"status": 500}, {"status": 202}))
     text = as_viewer.get(at("deliveries", app.project, app)).content.decode()
-    for part in ("sessions-revoked", "Delivered", "2 tries", "202", "The app accepted the event.", "r5Yb…Xe4H"):
+    for part in ("sessions-revoked", "Delivered", ">2</td>", "The app accepted the event."):
         assert part in text, part
     assert SUB not in text
 
@@ -130,7 +130,7 @@ def test_the_next_try_depends_on_the_receiver(as_viewer: Browser, app: Client, r
     assert "when someone resumes the receiver" in shown(as_viewer, delivery)
     Client.objects.update(enabled=False)
     EventReceiver.objects.update(paused_at=None)
-    assert "when the client is on again" in shown(as_viewer, delivery)
+    assert "when the app is on again" in shown(as_viewer, delivery)
     EventReceiver.objects.update(url="")
     assert "none, because the receiver is off" in shown(as_viewer, delivery)
 

@@ -140,7 +140,7 @@ def test_a_success_shows_no_fix(as_owner: Browser, app: Client) -> None:
     row = log(app, outcome=Outcome.SIGNED_IN, endpoint="token", error="", reason="")
     response = as_owner.get(address(row))
     assert response.context["fix"] is None
-    assert "What to do" not in response.content.decode()
+    assert 'id="fix"' not in response.content.decode()
     assert "The app exchanged its code for tokens." in response.content.decode()
 
 

@@ -103,8 +103,8 @@ def test_filters(filters: dict[str, str], found: list[str], as_viewer: Browser, 
 
 
 def test_every_error_that_is_recorded_can_be_chosen(as_viewer: Browser, app: Client) -> None:
-    selects = as_viewer.get(address(app)).context["toolbar"].selects
-    choices = {value for _, _, choices in selects for value, _, _ in choices}
+    selects = as_viewer.get(address(app)).context["bar"].more
+    choices = {value for select in selects for value, _, _ in select.options}
     wanted = {error for _, error, _ in REFUSED}
     assert wanted | {"unavailable", "app_full", "access_denied", "invalid_client", "invalid_grant"} <= choices
 

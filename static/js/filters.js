@@ -1,0 +1,77 @@
+// Applies the filters of a list when they change, without their button, and refreshes lists that change by themselves.
+// Only the elements with `data-live` are replaced, so that the focus stays where it is. Without this script, people press
+// the button "Apply", and reload the page.
+(function () {
+  "use strict";
+
+  const REFRESH_MILLISECONDS = 5000;
+  const form = document.querySelector("form[data-filters]");
+
+  function replaceLive(html) {
+    const loaded = new DOMParser().parseFromString(html, "text/html");
+    document.querySelectorAll("[data-live]").forEach(function (element) {
+      const found = loaded.getElementById(element.id);
+      if (found && found.innerHTML !== element.innerHTML) {
+        element.replaceWith(found);
+        document.dispatchEvent(new CustomEvent("live", { detail: found }));
+      }
+    });
+  }
+
+  function load(url) {
+    return fetch(url, { headers: { Accept: "text/html" } }).then(function (response) {
+      if (!response.ok || response.redirected) {
+        throw new Error("The page is not available.");
+      }
+      return response.text();
+    });
+  }
+
+  function addressOfForm() {
+    const query = new URLSearchParams();
+    new FormData(form).forEach(function (value, name) {
+      if (value) {
+        query.append(name, value);
+      }
+    });
+    return location.pathname + (query.size ? "?" + query : "");
+  }
+
+  function apply() {
+    const address = addressOfForm();
+    return load(address).then(function (html) {
+      history.replaceState(null, "", address);
+      return html;
+    });
+  }
+
+  function watchFilters() {
+    const applySoon = window.typing.debounce(apply, replaceLive, 300);
+    form.querySelector("button[type=submit]").hidden = true;
+    form.addEventListener("input", function (event) {
+      // The fields of a time take precedence over the range, so a new range empties them.
+      if (event.target.name === "range") {
+        ["from", "to"].forEach(function (name) {
+          if (form.elements[name]) {
+            form.elements[name].value = "";
+          }
+        });
+      }
+      applySoon();
+    });
+  }
+
+  function refresh() {
+    const results = document.querySelector("[data-refresh]");
+    if (results && !document.hidden && !results.contains(document.activeElement)) {
+      load(location.href).then(replaceLive, function () {});
+    }
+  }
+
+  if (form) {
+    watchFilters();
+  }
+  if (document.querySelector("[data-refresh]")) {
+    setInterval(refresh, REFRESH_MILLISECONDS);
+  }
+})();
