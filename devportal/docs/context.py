@@ -125,12 +125,6 @@ def _limits() -> dict[str, Any]:
         "api_guesses": settings.API_GUESSES_PER_MINUTE,
         "client_requests": settings.CLIENT_REQUESTS_PER_MINUTE,
         "failures": settings.FAILURES_PER_MINUTE,
-        "most_a_minute": settings.SIGN_IN_LOG_PER_MINUTE,
-        "request_log_days": settings.REQUEST_LOG_DAYS,
-        "sign_in_log_days": settings.SIGN_IN_LOG_DAYS,
-        "usage_days": settings.USAGE_DAYS,
-        "sign_in_hour_days": settings.SIGN_IN_HOUR_DAYS,
-        "sign_in_count_days": settings.SIGN_IN_COUNT_DAYS,
     }
 
 
