@@ -172,6 +172,9 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Row | None:
         if from_field == "":  # Django checks only names that are not empty, and then fails
             raise DisallowedModelAdminToField("_to_field is empty.")
+        # First, so that the response does not tell which ids exist.
+        if not self.has_view_permission(request):
+            raise PermissionDenied
         found: Row | None = super().get_object(request, object_id, from_field)
         return found
 

@@ -1,4 +1,4 @@
-"""Branding and review in a browser: typed, previewed while it is typed, sent, withdrawn; with and without scripts."""
+"""Branding and Review in a browser: typed, previewed while it is typed, sent, withdrawn; with and without scripts."""
 
 import re
 from pathlib import Path

@@ -18,6 +18,7 @@ from oidc.tokens import signing_keys
 from tests.accounts.plans.test_admin import formset
 from tests.api.calls import ME, call
 from tests.devportal.admin.conftest import World, last_event
+from tests.devportal.review.reviewing import sent
 from tests.factories import make_account, make_client, make_key
 from tests.relying_party import RelyingParty, sign_in
 
@@ -94,6 +95,16 @@ def test_operators_see_where_reviews_stand(as_operator: Browser, reviewer: Accou
     text = as_operator.get(page).content.decode()
     assert f", with {reviewer}" in text
     assert "Orbit: Approved" not in text
+
+
+@pytest.mark.parametrize("page", ["change", "history", "delete", "do/approve"])
+def test_operators_do_not_learn_which_reviews_exist(
+    as_operator: Browser, app: Client, developer: Account, page: str
+) -> None:
+    review = sent(app, developer)
+    paths = [f"/admin/review/appreview/{pk}/{page}/" for pk in (review.pk, review.pk + 1000)]
+    responses = [as_operator.get(path) for path in paths]
+    assert [response.status_code for response in responses] == [403, 403]
 
 
 def test_an_operator_does_not_suspend_a_project_of_their_own(
