@@ -550,7 +550,7 @@ GROUPS = (
         /admin/review/appreview/{review}/                        302 302 302 302 | 302 302 302 302
         /admin/review/appreview/{review}/change/                 302 200 403 200 | 302 403 403 403
         /admin/review/appreview/{review}/delete/                 302 403 403 403 | 302 403 403 403
-        /admin/review/appreview/{review}/history/                302 302 404 302 | 302 302 404 302
+        /admin/review/appreview/{review}/history/                302 302 403 302 | 302 302 403 302
         /admin/review/appreview/my-mails/                        302 200 403 200 | 302 302 403 302
         /admin/review/appreview/{review}/leave/                  302 404 403 404 | 302 403 403 403
         /admin/review/appreview/{review}/check-again/            302 405 405 405 | 302 302 403 302
@@ -598,7 +598,7 @@ GROUPS = (
         /admin/review/reviewcase/{case}/                         302 302 302 302 | 302 302 302 302
         /admin/review/reviewcase/{case}/change/                  302 200 403 200 | 302 403 403 403
         /admin/review/reviewcase/{case}/delete/                  302 403 403 403 | 302 403 403 403
-        /admin/review/reviewcase/{case}/history/                 302 302 404 302 | 302 302 404 302
+        /admin/review/reviewcase/{case}/history/                 302 302 403 302 | 302 302 403 302
         /admin/review/reviewcase/{case}/logo/                    302 404 403 404 | 302 403 403 403
         /admin/review/reviewcase/do/none/                        302 404 404 404 | 302 404 404 404
         /admin/review/reviewcase/{case}/do/none/                 302 404 404 404 | 302 404 404 404
@@ -635,7 +635,7 @@ GROUPS = (
         /admin/*/{row}/                     302 302 302 302 | 302 302 302 302
         /admin/*/{row}/change/              302 403 200 200 | 302 403 403 403
         /admin/*/{row}/delete/              302 403 403 403 | 302 403 403 403
-        /admin/*/{row}/history/             302 404 302 302 | 302 404 302 302
+        /admin/*/{row}/history/             302 403 302 302 | 302 403 302 302
         /admin/*/do/none/                   302 404 404 404 | 302 404 404 404
         /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
         """,
@@ -685,7 +685,7 @@ GROUPS = (
         /admin/*/{row}/                     302 302 302 302 | 302 302 302 302
         /admin/*/{row}/change/              302 403 200 200 | 302 403 200 200
         /admin/*/{row}/delete/              302 403 200 200 | 302 403 200 200
-        /admin/*/{row}/history/             302 404 302 302 | 302 404 302 302
+        /admin/*/{row}/history/             302 403 302 302 | 302 403 302 302
         /admin/*/do/none/                   302 404 404 404 | 302 404 404 404
         /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
         """,
@@ -701,7 +701,7 @@ GROUPS = (
         /admin/accounts/account/{row}/                         302 302 302 302 | 302 302 302 302
         /admin/accounts/account/{row}/change/                  302 403 200 200 | 302 403 302 302
         /admin/accounts/account/{row}/delete/                  302 403 403 403 | 302 403 403 403
-        /admin/accounts/account/{row}/history/                 302 404 302 302 | 302 404 302 302
+        /admin/accounts/account/{row}/history/                 302 403 302 302 | 302 403 302 302
         /admin/accounts/organizationmember/                    302 403 200 200 | 302 403 200 200
         /admin/accounts/organizationmember/add/                302 403 200 200 | 302 403 200 200
         /admin/accounts/organizationmember/{row}/              302 302 302 302 | 302 302 302 302
