@@ -15,7 +15,7 @@
     return button.dataset.copy;
   }
 
-  document.querySelectorAll("[data-copy], [data-copy-from]").forEach(function (button) {
+  function prepare(button) {
     const says = button.querySelector("[data-copy-says]") || button;
     const label = says.textContent;
     const name = button.getAttribute("aria-label");
@@ -40,5 +40,14 @@
         }, 2000);
       });
     });
+  }
+
+  function prepareAll(part) {
+    part.querySelectorAll("[data-copy], [data-copy-from]").forEach(prepare);
+  }
+
+  prepareAll(document);
+  document.addEventListener("live", function (event) {
+    prepareAll(event.detail); // a part that filters.js has replaced
   });
 })();

@@ -1,17 +1,24 @@
 // Applies the filters of a list when they change, without their button, and refreshes lists that change by themselves.
-// Only the elements with `data-live` are replaced, so that the focus stays where it is. Without this script, people press
-// the button "Apply", and reload the page.
+// Only the elements with `data-live` are replaced, and none that has the focus. Scripts that prepare parts of a page
+// listen to the event "live", whose detail is the new element. Without this script, people press the button "Apply", and
+// reload the page.
 (function () {
   "use strict";
 
   const REFRESH_MILLISECONDS = 5000;
   const form = document.querySelector("form[data-filters]");
+  const received = new Map(); // what the service sent last, by id: other scripts change the elements
 
   function replaceLive(html) {
     const loaded = new DOMParser().parseFromString(html, "text/html");
     document.querySelectorAll("[data-live]").forEach(function (element) {
       const found = loaded.getElementById(element.id);
-      if (found && found.innerHTML !== element.innerHTML) {
+      if (!found || element.contains(document.activeElement)) {
+        return;
+      }
+      const before = received.get(element.id) ?? element.innerHTML;
+      received.set(element.id, found.innerHTML);
+      if (found.innerHTML !== before) {
         element.replaceWith(found);
         document.dispatchEvent(new CustomEvent("live", { detail: found }));
       }

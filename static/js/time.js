@@ -50,8 +50,8 @@
     return dayOf(moment, !form.includes("date")) + ", " + new Intl.DateTimeFormat(language, time).format(moment);
   }
 
-  function exchange() {
-    document.querySelectorAll("time[title]").forEach(function (element) {
+  function exchange(part) {
+    part.querySelectorAll("time[title]").forEach(function (element) {
       const text = element.textContent;
       element.textContent = element.title;
       element.title = text;
@@ -69,6 +69,8 @@
     }
   }
 
+  let shown = "local";
+
   function offerChoice(control) {
     const choices = control.querySelectorAll("button");
     function show(choice) {
@@ -76,10 +78,9 @@
         button.setAttribute("aria-pressed", String(button.value === choice));
       });
     }
-    let shown = "local";
     function choose(choice) {
       if (choice !== shown) {
-        exchange();
+        exchange(document);
         shown = choice;
       }
       show(choice);
@@ -93,13 +94,24 @@
     control.hidden = false;
   }
 
+  function showLocal(part) {
+    part.querySelectorAll("time[data-local]").forEach(function (element) {
+      const moment = new Date(element.dateTime);
+      if (!Number.isNaN(moment.getTime())) {
+        element.title = element.textContent;
+        element.textContent = localText(moment, element.dataset.local);
+      }
+    });
+  }
+
   storeZone();
-  document.querySelectorAll("time[data-local]").forEach(function (element) {
-    const moment = new Date(element.dateTime);
-    if (!Number.isNaN(moment.getTime())) {
-      element.title = element.textContent;
-      element.textContent = localText(moment, element.dataset.local);
+  showLocal(document);
+  document.querySelectorAll("[data-times]").forEach(offerChoice);
+  // A part that filters.js has replaced.
+  document.addEventListener("live", function (event) {
+    showLocal(event.detail);
+    if (shown === "utc") {
+      exchange(event.detail);
     }
   });
-  document.querySelectorAll("[data-times]").forEach(offerChoice);
 })();
