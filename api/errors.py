@@ -79,9 +79,9 @@ ERRORS = {
     ),
     "insufficient_scope": ErrorText(
         403,
-        "The credential is valid, but lacks the scope or permission for this endpoint.",
+        "The credential is valid, but lacks the scope for this endpoint.",
         "WWW-Authenticate lists the scopes that work, after openid. Request one of them at the next sign-in, or create "
-        "an API key with the permission. The request log says what the token had, and which scope waits for review.",
+        "an API key with the scope. The request log says what the token had, and which scope waits for review.",
         "The credential lacks the scope; WWW-Authenticate lists the scopes that would work.",
     ),
     "not_found": ErrorText(

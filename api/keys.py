@@ -40,7 +40,7 @@ _BODY = re.compile(
 
 
 def permissions() -> list[Scope]:
-    """Return the scopes that API keys can have as permissions, in their order."""
+    """Return the scopes that API keys can have, in their order."""
     return [scope for scope in known_scopes().values() if scope.api_keys and scope.enabled]
 
 

@@ -22,7 +22,7 @@ PACKAGES = HERE / "node_modules/@fontsource-variable"
 
 
 class Source(NamedTuple):
-    """A font's family, package, weights and OpenType features. Code has no ligatures, so that ids show each character."""
+    """A font's family, package, weights and OpenType features. Ids show each character, so code has no ligatures."""
 
     family: str
     package: str
@@ -62,7 +62,7 @@ FACE = """  @font-face {{
   }}
 
 """
-SHEET = """/* Made by assets/fonts/make.py: the fonts of the pages, and a stand-in with the size of the first, so that no line jumps. */
+SHEET = """/* Made by assets/fonts/make.py: the fonts of the pages, and a stand-in of the first one's size. */
 
 @layer tokens {{
 {faces}  @font-face {{

@@ -108,12 +108,12 @@ def icon_sprite(context: Context) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def error_in_title(context: Context) -> str:
-    """Return the beginning of the title of a page whose form has errors, or "".
+    """Return the beginning of the title of a page with a form that has errors or a summary of errors, or "".
 
     A tag, because templates log the whole context if they use a variable that a page does not have.
     """
     forms = (context.get("form"), context.get("webauthn_form"))
-    return "Error: " if any(getattr(form, "errors", None) for form in forms) else ""
+    return "Error: " if context.get("summary") or any(getattr(form, "errors", None) for form in forms) else ""
 
 
 # A position after a slash, but not between the two of "https://".

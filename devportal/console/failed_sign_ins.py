@@ -45,7 +45,9 @@ def view_for_developers(sender: Any, account: Account, failure: FailedSignIn, **
         return DevelopersView(failure.client.unavailable_text, links=(*fix, entry))
     if failure.kind == "full":
         fix = (("Ask for a review", _page("review", failure.client)),) if may_edit else ()
-        return DevelopersView("The project’s unreviewed apps have reached their limit of people.", links=(*fix, entry))
+        return DevelopersView(
+            "The project has reached its limit of people for apps without a review.", links=(*fix, entry)
+        )
     fix = (("Check the authorization URL in the tester", f"{_page('playground', failure.client)}#tester"),)
     return DevelopersView("The details below name the part of the request that is wrong.", links=(*fix, entry))
 

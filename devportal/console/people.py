@@ -1,4 +1,4 @@
-"""The number of people who use a project's apps, and the limit of unreviewed apps."""
+"""The number of people who use a project's apps, and the limit of apps without a review."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ WARNING_SHARE = 0.8
 
 @dataclass(frozen=True)
 class LimitUsage:
-    """The number of people of a project's unreviewed apps, and their common limit."""
+    """The number of people of a project's apps without a review, and their common limit."""
 
     project: Project
     people: int
@@ -76,13 +76,13 @@ def app_people(project: Project, clients: Sequence[Client]) -> list[AppPeople]:
 
 
 def limit_usage(project: Project) -> LimitUsage | None:
-    """Return the people who count towards a project's limit, or None if it has no unreviewed app and no such people."""
+    """Return the people who count towards a project's limit, or None if all apps are reviewed and nobody counts."""
     usage = LimitUsage(project, people_counted(project), settings.UNVERIFIED_APP_PEOPLE)
     return usage if usage.people or _unreviewed(project=project).exists() else None
 
 
 def near_limit(projects: Iterable[int]) -> list[LimitUsage]:
-    """Return those of the projects (primary keys) whose unreviewed apps are at or near the limit of people."""
+    """Return those of the projects (primary keys) whose apps without a review are at or near the limit of people."""
     limit = settings.UNVERIFIED_APP_PEOPLE
     rows = Project.objects.filter(Exists(_unreviewed(project=OuterRef("pk"))), pk__in=list(projects))
     near = annotate_people_counted(rows).filter(people_counted__gte=ceil(limit * WARNING_SHARE)).order_by("pk")

@@ -18,8 +18,8 @@ AUTHORIZATION_HELP = {
         "Show that the sign-in was cancelled, and offer to try again.",
     ),
     "consent_required": ErrorHelp(
-        "You sent prompt=none, but the person has not allowed everything yet, or the app is unverified and can’t take "
-        "more people.",
+        "You sent prompt=none, but the person has not allowed everything yet, or the app is not reviewed and can’t "
+        "take more people.",
         "Send the request again without prompt=none, so that the person can see the consent page.",
     ),
     "invalid_request": ErrorHelp(

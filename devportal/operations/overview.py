@@ -191,9 +191,9 @@ def _near_limit() -> Card:
     title, limit = "Projects near the limit of people", settings.UNVERIFIED_APP_PEOPLE
     projects = readers.projects_near_limit()
     if not projects:
-        return Card(title, "None", (f"No project’s unreviewed apps have nearly {limit:,} people.",), GOOD)
+        return Card(title, "None", (f"No project’s apps without a review have nearly {limit:,} people.",), GOOD)
     links = tuple((project.name, reverse("admin:oidc_project_change", args=[project.pk])) for project in projects)
-    notes = (f"Their unreviewed apps have nearly {limit:,} people, or more",)
+    notes = (f"Their apps without a review have nearly {limit:,} people, or more",)
     return Card(title, _count(len(projects), readers.MOST_PROJECTS), notes, ATTENTION, links)
 
 

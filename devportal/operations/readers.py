@@ -137,7 +137,7 @@ def api_calls(hours: int = 24) -> dict[str, int]:
 
 
 def projects_near_limit() -> list[Project]:
-    """Return projects whose unreviewed apps are near their user limit (docs/review.md#people).
+    """Return projects whose apps without a review are near their user limit (docs/review.md#people).
 
     Exact counts are only read for projects with roughly that many connections, and for at most MOST_COUNTED_PROJECTS.
     """

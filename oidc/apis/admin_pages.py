@@ -105,7 +105,7 @@ class ApiAdmin(ServiceModelAdmin[Api]):
             "off",
             "Turn off",
             "Within 10 seconds nobody can request its scopes, and its tokens and API keys are refused. Consents, "
-            "approvals and permissions stay, and count again when you turn it on.",
+            "approvals and scopes of API keys stay, and count again when you turn it on.",
             _turn_off,
             form=ReasonForm,
             is_open=lambda request, row: row.enabled,

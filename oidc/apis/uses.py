@@ -24,7 +24,7 @@ USE_TEXTS = {
     ScopeUse.AUTHORIZATION: "{scope} can't be deleted: tokens were issued for it.",
     ScopeUse.APPROVAL: "{scope} can't be deleted: at least one client has an approval for it.",
     ScopeUse.REVIEW: "{scope} can't be deleted: at least one app review is about it.",
-    ScopeUse.API_KEY: "{scope} can't be deleted: at least one API key has it as a permission.",
+    ScopeUse.API_KEY: "{scope} can't be deleted: at least one API key has it.",
 }
 
 

@@ -62,7 +62,7 @@ class AuthorizationRequest:
     def outside_host(self) -> str:
         """The host of the redirect URI if the app is reviewed but its review does not cover the host; "" otherwise.
 
-        Such a request is treated like one from an unreviewed app (docs/review.md#hosts).
+        Such a request is treated like one from an app that is not reviewed (docs/review.md#hosts).
         """
         return outside_host(self.client, self.redirect_uri) if self.redirect_uri else ""
 

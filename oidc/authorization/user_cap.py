@@ -1,4 +1,4 @@
-"""The user limit: how many people may authorize all unreviewed apps of a project together (docs/review.md#people).
+"""The user limit: how many people may authorize a project's apps without a review (docs/review.md#people).
 
 It also applies to a reviewed app if the redirect URI leads to a host that its review does not cover
 (docs/review.md#hosts).

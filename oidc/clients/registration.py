@@ -204,7 +204,7 @@ def set_client_enabled(client: Client, actor: Account, enabled: bool, reason: st
 def delete_client(client: Client, actor: Account) -> None:
     """Delete a client with all its credentials (docs/security.md#deletion). Its id is never used again.
 
-    People who authorized an unreviewed client keep counting toward the project's user limit (docs/review.md#people).
+    People who authorized an app without a review keep counting toward the user limit (docs/review.md#people).
     """
     with transaction.atomic():
         hold_rows(Account, people_to_keep(client))  # accounts before clients, like the deletion of one of them

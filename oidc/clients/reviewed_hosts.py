@@ -99,8 +99,8 @@ def counts_as_reviewed(client: Client, redirect_uri: str) -> bool:
 def outside_host(client: Client, redirect_uri: str) -> str:
     """Return the host of a redirect URI if the app is reviewed but its review does not cover the host, otherwise "".
 
-    A request with such a redirect URI is treated like one from an unreviewed app. The service's own apps are exempt, as
-    they are from the user limit.
+    A request with such a redirect URI is treated like one from an app without a review. The service's apps are exempt,
+    as they are from the user limit.
     """
     if not client.is_verified or client.first_party or counts_as_reviewed(client, redirect_uri):
         return ""
@@ -114,7 +114,7 @@ def outside_hosts(client: Client) -> list[str]:
 
 
 def reason_outside(client: Client, host: str, outside: Reason, home_unproven: Reason) -> tuple[Reason, Facts]:
-    """Return why a reviewed app counts as unreviewed at a host: one of two reasons, and its parameters.
+    """Return why a reviewed app counts as not reviewed at a host: one of two reasons, and its parameters.
 
     `outside` is returned if the review does not cover the host, `home_unproven` if the domain of the home page has lost
     its proof.

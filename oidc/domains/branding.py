@@ -159,9 +159,9 @@ def client_context(client: Client, redirect_uri: str = "") -> dict[str, Any]:
     """Return the template context of an app's card. It includes the logo only if the app is verified.
 
     `redirect_uri` is the redirect URI of the request that the page is about, "" on pages without a request. If the
-    app's review does not cover its host, the card shows an unreviewed app and names the host as `outside_host`
+    app's review does not cover its host, the card shows an app without a review and names the host as `outside_host`
     (docs/review.md#hosts, docs/review.md#logos). An app whose home page's domain is no longer proven is shown as
-    unreviewed everywhere.
+    not reviewed everywhere.
     """
     outside = outside_host(client, redirect_uri) if redirect_uri else ""
     carries_badge = client.carries_badge or client.first_party

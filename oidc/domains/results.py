@@ -136,8 +136,8 @@ def refresh_reviewed_hosts(project: Project, before: ProjectDomain | None = None
     """Compute again where the project's reviewed clients count as reviewed. The caller has locked the project.
 
     `before` is a copy of the domain before it changed. Hosts that only this domain covered are no longer approved: apps
-    count as unreviewed there until the host is proven again or a review covers it. If the home page is on such a host,
-    the app loses its badge everywhere. This takes three statements, however many clients there are.
+    count as not reviewed there until the host is proven again or a review covers it. If the home page is on such a
+    host, the app loses its badge everywhere. This takes three statements, however many clients there are.
     """
     known = domains_of(project)
     # All rows are locked, so that a concurrent approval finishes first or uses the current domains.

@@ -139,7 +139,7 @@ class Connection(models.Model):
     """A person's consent to an app, shown under Connected apps.
 
     Removing access moves `scopes` to `removed_scopes` and sets `removed_at`. The row stays, because the project's user
-    limit counts everyone who has ever authorized one of its unreviewed apps. It also stays, anonymized, when the
+    limit counts everyone who has ever authorized one of its apps without a review. It also stays, anonymized, when the
     account is deleted.
     """
 

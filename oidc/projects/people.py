@@ -1,8 +1,8 @@
 """Count the people who count toward a project's user limit (docs/review.md#people).
 
-Everyone who has authorized an unreviewed app of the project counts once. So does everyone who joined a reviewed app
-through a host that its review does not cover. They are found by `Connection` rows, or by `TakenPlace` rows if the app
-or the account was deleted.
+Everyone who has authorized an app of the project that is not reviewed counts once. So does everyone who joined a
+reviewed app through a host that its review does not cover. They are found by `Connection` rows, or by `TakenPlace`
+rows if the app or the account was deleted.
 """
 
 from typing import Any, TypedDict

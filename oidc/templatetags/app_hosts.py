@@ -10,7 +10,7 @@ register = template.Library()
 
 @register.filter
 def outside_hosts(client: Client) -> list[str]:
-    """Return the redirect URI hosts at which people see a reviewed app as unreviewed (docs/review.md#hosts)."""
+    """Return the redirect URI hosts at which people see a reviewed app as not reviewed (docs/review.md#hosts)."""
     return reviewed_hosts.outside_hosts(client)
 
 

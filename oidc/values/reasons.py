@@ -540,25 +540,25 @@ class Reason(StrEnum):
         _PREVIEW,
     )
     PEOPLE_LIMIT = _consent(
-        "The app is not reviewed, and the unreviewed apps of its project have reached their limit of people.",
+        "The app is not reviewed, and its project has reached the limit of people for apps without a review.",
         "Send the app for review. A reviewed app has no limit of people.",
         _REVIEW,
-        log="The project’s unreviewed apps have {people} people, which is the limit, and the app has not been "
+        log="The project’s apps without a review have {people} people, which is the limit, and the app has not been "
         "reviewed.",
     )
     PEOPLE_LIMIT_OUTSIDE_REVIEW = _consent(
-        "The review does not cover this host, and the limit of people for unreviewed apps is reached.",
+        "The review does not cover this host, and the limit of people for apps without a review is reached.",
         _REVIEW_HOST,
         _REVIEW,
-        log="The project’s unreviewed apps have {people} people, which is the limit, and {host} was not in the app’s "
-        "review.",
+        log="The project’s apps without a review have {people} people, which is the limit, and {host} was not part of "
+        "the app’s review.",
     )
     PEOPLE_LIMIT_HOME_UNPROVEN = _consent(
         "The project no longer proves the domain of the app’s home page, so the limit of people applies.",
         _PROVE,
         _DOMAINS,
-        log="The project’s unreviewed apps have {people} people, which is the limit, and the project no longer proves "
-        "the domain of the app’s home page, {home}.",
+        log="The project’s apps without a review have {people} people, which is the limit, and the project no longer "
+        "proves the domain of the app’s home page, {home}.",
     )
 
     # Token, revocation and userinfo requests

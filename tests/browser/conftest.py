@@ -16,7 +16,7 @@ KEYBOARD, FORGETFUL, HASTY = (f"{name}@example.com" for name in ("kay", "otto", 
 
 @pytest.fixture(scope="session")
 def live_service() -> Iterator[Service]:
-    """A running service in which an unreviewed app is full with one person."""
+    """A running service in which an app that is not reviewed is full with one person."""
     with running(UNVERIFIED_APP_PEOPLE="1") as service:
         yield service
 

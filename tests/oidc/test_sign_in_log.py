@@ -189,7 +189,7 @@ def test_the_app_is_full(app: RelyingParty, settings: Any) -> None:
     app.authorize()
     entry = the_entry(app)
     assert (entry.outcome, entry.error) == ("refused", "app_full")
-    text = "The project’s unreviewed apps have 1 people, which is the limit, and the app has not been reviewed."
+    text = "The project’s apps without a review have 1 people, which is the limit, and the app has not been reviewed."
     assert entry.reason_text == text
     app.authorize(prompt="none")
     entry = the_entry(app)

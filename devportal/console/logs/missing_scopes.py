@@ -13,9 +13,9 @@ _NEEDS = ("The call needs the scope {names}.", "The call needs the scopes {names
 _NEEDS_ONE = ("The call needs the scope {names}.", "The call needs one of the scopes {names}.")
 _TOKEN_HAS = ("The token has the scope {names}.", "The token has the scopes {names}.")
 _TOKEN_HAS_NONE = "The token has no scope of this API that is still granted and approved."
-_KEY_HAS = ("The key has the permission {names}.", "The key has the permissions {names}.")
-_KEY_HAS_NONE = "The key has no permission of this API."
-_NEW_KEY = "The permissions of a key can’t be changed. Create a key with the permissions that the call needs."
+_KEY_HAS = ("The key has the scope {names}.", "The key has the scopes {names}.")
+_KEY_HAS_NONE = "The key has no scope of this API."
+_NEW_KEY = "The scopes of a key can’t be changed. Create a key with the scopes that the request needs."
 _NOT_OF_THE_API = (
     "The proxy in front of the API requires a scope that the API does not have. Report this to the service."
 )

@@ -68,7 +68,7 @@ class Topic(TextChoices):
     CREDENTIALS = "credentials", "New secrets and API keys"
     OWNERS = "owners", "New owners and transfers"
     ERRORS = "errors", "Errors well above the usual rate"
-    PEOPLE = "people", "The limit of people of unreviewed apps"
+    PEOPLE = "people", "The limit of people of apps without a review"
     DOMAINS = "domains", "Domains whose proof is missing, lost or found again"
     DELIVERIES = "deliveries", "Events that can’t be delivered to your app"
 

@@ -272,7 +272,7 @@ TABLE: Mapping[NoticeKind, Definition] = {
         "{client} will be reviewed again",
         "{client} (project {project}) was reviewed some time ago. A reviewer of {service} will check it again: that "
         "its pages are reachable and about the app, that its domains are proven, that it is still the app that was "
-        "approved and needs its scopes, and that someone answers at its support email address.\n\nNothing changes in "
+        "reviewed and needs its scopes, and that someone answers at its support email address.\n\nNothing changes in "
         "the meantime, and you don’t have to do anything. If something about the app has changed, submit a new "
         "version for review. It replaces this review.",
         *_REVIEW,
@@ -301,9 +301,9 @@ TABLE: Mapping[NoticeKind, Definition] = {
     ),
     NoticeKind.REVIEW_APPROVED: Definition(
         Topic.DECISIONS,
-        "{client} is approved",
-        "{client} (project {project}) is approved. From now on people see its name, its logo and its domain as "
-        "reviewed, and any number of them can use it.",
+        "{client} is reviewed",
+        "We have reviewed {client} (project {project}) and approved it. From now on people see its name, its logo and "
+        "its domain as reviewed, and any number of them can use it.",
         *_REVIEW,
         then="Changes to its name, logo or URLs are reviewed before people see them.",
     ),

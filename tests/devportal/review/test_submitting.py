@@ -47,6 +47,7 @@ def summary_of(page: Any) -> dict[str, str]:
     text = page.content.decode()
     found = re.search(r'<section class="alert alert--error[^>]*>(.*?)</section>', text, re.DOTALL)
     assert found, "no summary"
+    assert page.content.decode().count("Error: ") == 1, "once, in the title"
     return {href: unescape(said) for href, said in re.findall(r'<a href="([^"]+)">(.*?)</a>', found[1], re.DOTALL)}
 
 

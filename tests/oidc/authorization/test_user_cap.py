@@ -1,4 +1,4 @@
-"""The limit of people: a project's unreviewed apps take at most 100 besides the owners (docs/review.md#people).
+"""The limit of people: a project's apps without a review take at most 100 besides the owners (docs/review.md#people).
 
 More clients, deletion and other hosts: tests/security/test_people_limit.py.
 """

@@ -74,7 +74,7 @@ def test_a_missing_scope_is_explained(as_owner: Browser, project: Project) -> No
     values = {"status": 403, "code": "insufficient_scope"}
     found = fix(as_owner, log(project, credential=key.public_id, **values))
     assert found.url.endswith("/keys/new")
-    assert found.text.startswith("The key has no permission of this API. The permissions of a key")
+    assert found.text.startswith("The key has no scope of this API. The scopes of a key")
     plan = log(
         project, client=client.client_id, parameters={"one_of": ["account.read"], "has": ["email", "openid"]}, **values
     )

@@ -71,10 +71,10 @@ def test_both_pages_show_what_is_live_and_what_changed(changed: Client, as_revie
     whole = page_of(which, as_reviewer, changed)
     page = whole[whole.index("The app now") :]
     for uri, said in (
-        (REDIRECT_URI, "Reviewed: on the approved domain <bdi>example.com</bdi>"),
-        (LATER, "<strong>Unreviewed:</strong> the domain was not part of the review"),
-        (NOWHERE, "<strong>Unreviewed:</strong> the host was not approved"),
-        ("http://localhost:3000/back", "<strong>Unreviewed:</strong> the loopback address was not approved"),
+        (REDIRECT_URI, "Reviewed: on the domain <bdi>example.com</bdi>"),
+        (LATER, "<strong>Not reviewed:</strong> the domain was not part of the review"),
+        (NOWHERE, "<strong>Not reviewed:</strong> the host was not part of the review"),
+        ("http://localhost:3000/back", "<strong>Not reviewed:</strong> loopback was not part of the review"),
     ):
         row = page[page.index(f"<td><bdi>{uri}</bdi></td>") :]
         assert said in row[: row.index("</tr>")]
@@ -154,7 +154,7 @@ def test_a_lost_home_page_is_shown(app: Client, developer: Account, reviewer: Ac
     claims.remove_domain(client.project.domains.get(), developer)
     page = case_page(as_reviewer, client, client.project)
     assert "the project no longer proves example.com, the domain of the home page" in page
-    assert "<strong>Unreviewed:</strong> the domain of the home page is not proven" in page
+    assert "<strong>Not reviewed:</strong> the domain of the home page is not proven" in page
     assert "removed the domain" in page
 
 
