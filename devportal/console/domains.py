@@ -17,7 +17,7 @@ from core import clock
 from core.limits.middleware import limited_by_person
 from core.limits.usage import Rate, hit
 from devportal.console.access import Membership, get_membership
-from devportal.console.navigation import console_page, render_page
+from devportal.console.navigation import console_page, refreshes, render_page
 from devportal.console.notices.kinds import NoticeKind
 from devportal.console.notices.raising import notify
 from devportal.console.notices.texts import Part, register_parts
@@ -132,7 +132,9 @@ def domains(request: HttpRequest, project_id: str) -> HttpResponse:
     form = AddDomainForm(request.POST if request.method == "POST" else None)
     if form.is_valid() and _add(request, membership, form):
         return _back(membership)
-    return render_page(request, "console/domains.html", membership, form=form, rows=domain_rows(membership.project))
+    rows = domain_rows(membership.project)
+    waits = refreshes(request, any(row.is_checking for row in rows))
+    return render_page(request, "console/domains.html", membership, form=form, rows=rows, refreshes=waits)
 
 
 def _add(request: HttpRequest, membership: Membership, form: AddDomainForm) -> bool:
@@ -168,7 +170,7 @@ def _show_result(request: HttpRequest, domain: ProjectDomain) -> None:
     if row is None:  # removed at this moment
         return
     if is_checking(row):
-        messages.info(request, f"{row.name} is being checked. Reload this page in a few seconds to see the result.")
+        messages.info(request, f"{row.name} is being checked.")
     elif not row.problems:
         messages.success(request, f"{row.name} is proven.")
     elif state_of(row) == "proven":

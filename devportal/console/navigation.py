@@ -272,6 +272,11 @@ def console_page(*methods: str, form_at: str = "") -> Callable[[View], View]:
     return decorate
 
 
+def refreshes(request: HttpRequest, waits: bool) -> bool:
+    """Return whether the page loads its parts again (static/js/filters.js): it waits, and nobody has stopped it."""
+    return waits and request.GET.get("refresh") != "off"
+
+
 def render_page(
     request: HttpRequest,
     template: str,

@@ -36,7 +36,7 @@ from devportal.console.logs.filters import (
     render_missing,
     time_filters,
 )
-from devportal.console.navigation import console_page, render_page
+from devportal.console.navigation import console_page, refreshes, render_page
 from oidc.events.registration import send_again
 from oidc.events.sending import TRIES
 from oidc.models import Client, Delivery, EventReceiver
@@ -162,7 +162,7 @@ def _about_log(request: HttpRequest, rows: "QuerySet[Delivery]") -> dict[str, An
         "entries": _entries,
         "columns": COLUMNS,
         "log_days": settings.DELIVERY_DAYS,
-        "refreshes": request.GET.get("refresh") != "off" and rows.filter(state=Delivery.State.WAITING).exists(),
+        "refreshes": refreshes(request, rows.filter(state=Delivery.State.WAITING).exists()),
     }
 
 
@@ -220,6 +220,7 @@ def delivery_detail(request: HttpRequest, project_id: str, client_id: str, deliv
         membership,
         client,
         line=DeliveryEntry(row),
+        refreshes=refreshes(request, row.state == Delivery.State.WAITING),
         log_url=log_url,
         most_tries=TRIES,
         once=idempotency.new_token(),

@@ -49,6 +49,12 @@ class ReceiverStatus:
         return receiver_digest(self.receiver)
 
     @property
+    def is_testing(self) -> bool:
+        """Whether the latest test waits for its first try."""
+        runs = self.state not in (State.OFF, State.ON_HOLD, State.PAUSED)
+        return runs and self.test is not None and not self.test.tries and self.test.state == Delivery.State.WAITING
+
+    @property
     def may_resume(self) -> bool:
         """Whether resuming changes anything."""
         return self.state in (State.PAUSED, State.FAILING)

@@ -15,7 +15,7 @@ from devportal.console import idempotency
 from devportal.console.access import Membership, get_client
 from devportal.console.events.forms import CHANNEL, EventsForm, LogoutForm
 from devportal.console.events.states import statuses
-from devportal.console.navigation import console_page, redirect_to_client, render_page
+from devportal.console.navigation import console_page, redirect_to_client, refreshes, render_page
 from devportal.docs import events as event_docs
 from oidc.events import registration
 from oidc.events.receiver_urls import may_be_loopback, may_use_playground, playground_receiver_url
@@ -104,6 +104,7 @@ def _page(
             (event, event_docs.example_header(event), event_docs.example_claims(event, client.client_id))
             for event in (EventType.LOGOUT, EventType.SESSIONS_REVOKED)
         ],
+        refreshes=refreshes(request, any(status.is_testing for status in found.values())),
         once=idempotency.new_token(),
     )
 
@@ -156,7 +157,7 @@ def events_test(request: HttpRequest, project_id: str, client_id: str, channel: 
         repeated="This test was already sent. No second one was sent.",
         missing="No test was sent. Please press the button again.",
     ):
-        messages.success(request, "The test is on its way. Reload this page in a moment to see the result.")
+        messages.success(request, "The test is on its way.")
     if receiver.url == playground_receiver_url():
         return redirect_to_client(client, "playground_events")
     return redirect_to_client(client, PAGE, channel)

@@ -12,7 +12,7 @@ from devportal.console.events.forms import CHANNEL
 from devportal.console.events.states import statuses
 from devportal.console.events.views import change_receiver
 from devportal.console.members import CHANGED
-from devportal.console.navigation import console_page, redirect_to_client, render_page
+from devportal.console.navigation import console_page, redirect_to_client, refreshes, render_page
 from devportal.console.playground import event_receiver
 from devportal.docs.context import format_duration
 from oidc.events.receiver_urls import PLAYGROUND_BEFORE_REVIEW, may_use_playground, playground_receiver_url
@@ -41,6 +41,7 @@ def playground_events(request: HttpRequest, project_id: str, client_id: str) -> 
             address=playground_receiver_url(),
             most=event_receiver.MOST,
             kept=format_duration(event_receiver.SECONDS),
+            refreshes=refreshes(request, any(status.is_testing for status in receivers)),
             once=idempotency.new_token(),
         )
     channel = request.POST.get(CHANNEL, "")

@@ -197,8 +197,9 @@ def test_a_test_is_sent_and_its_result_is_on_the_page(as_developer: Browser, app
     for channel in Channel.values:
         save(as_developer, app, channel, inbox.url(), types=ALL)
         act(as_developer, app, "events_test", channel)
-    assert "Reload this page" in shown(as_developer, app).get_text()
+    assert "This page refreshes" in shown(as_developer, app).get_text()
     send_due()
+    assert "This page refreshes" not in shown(as_developer, app).get_text()
     assert sorted(inbox.events) == ["backchannel-logout", "verification"]
     text = shown(as_developer, app).get_text()
     assert text.count("The app accepted the event.") == 2
