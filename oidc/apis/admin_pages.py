@@ -13,6 +13,7 @@ from django.urls import reverse
 from accounts.sessions.authentication import account_of
 from core.admin.actions import ActionRefused, ReasonForm, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin, ServiceModelAdmin, ServiceTabularInline
+from core.http import split_hosts
 from oidc.apis import declarations
 from oidc.apis.admin_forms import ApiForm, RotateForm, ScopeForm, ScopeFormSet
 from oidc.apis.credentials import API_CREDENTIALS, create_credential
@@ -68,9 +69,17 @@ def _show_once(request: HttpRequest, row: ApiCredential, raw: str) -> TemplateRe
         "title": "New credential",
         "credential": row,
         "raw": raw,
+        # The names that the code of the guides reads.
+        "env": f"CREDENTIAL_ID={row.public_id}\nCREDENTIAL_SECRET={raw}\n",
+        "guide_url": _guide_url(request),
         "back_url": reverse("admin:oidc_api_change", args=[row.api_id]),
     }
     return TemplateResponse(request, "admin/oidc/credential_once.html", context)
+
+
+def _guide_url(request: HttpRequest) -> str:
+    """Return the URL of the docs for authors of an API, which may be on another host."""
+    return split_hosts.link(reverse("docs_protect"), request)
 
 
 class ScopeInline(ServiceTabularInline[ApiScope, Api]):
@@ -130,6 +139,11 @@ class ApiAdmin(ServiceModelAdmin[Api]):
             is_dangerous=True,
         ),
     )
+
+    def _links(self, request: HttpRequest, row: Api) -> list[tuple[str, str]]:
+        guide, page = _guide_url(request), reverse("docs_api", args=[row.slug])
+        docs = [("Its page in the docs", split_hosts.link(page, request))] if row.enabled else []
+        return [*super()._links(request, row), *docs, ("How to protect an API", guide)]
 
     def get_fields(self, request: HttpRequest, obj: Api | None = None) -> tuple[str, ...]:
         may_edit = self.has_change_permission(request, obj) if obj else True
@@ -244,6 +258,9 @@ class ApiCredentialAdmin(ReadOnlyModelAdmin[ApiCredential]):
             is_dangerous=True,
         ),
     )
+
+    def _links(self, request: HttpRequest, row: ApiCredential) -> list[tuple[str, str]]:
+        return [*super()._links(request, row), ("How to protect an API", _guide_url(request))]
 
     def audit_target(self, row: ApiCredential) -> str:
         return row.public_id

@@ -202,7 +202,9 @@ def test_a_new_credential_is_shown_once(as_operator: Browser, operator: Account)
     text = response.content.decode()
     raw = text.partition('id="credential-secret">')[2].partition("<")[0]
     assert digest(raw) == row.digest
-    assert row.public_id in text
+    assert f"CREDENTIAL_ID={row.public_id}\nCREDENTIAL_SECRET={raw}\n" in text
+    assert 'data-download-as="api.env"' in text
+    assert "/docs/guides/protect-your-api" in text
     assert text.count("API credentials") == 2, "in the menu and above the page"
     assert "no-store" in response["Cache-Control"]
     assert row.created_by == operator
