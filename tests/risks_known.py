@@ -26,6 +26,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ),
     ("core/http/template_tags.py", "import xml.etree"): (1, "Reads files of the package lucide alone."),
     ("static/js/jump.js", "innerHTML"): (1, "What the service rendered, from its own address."),
+    ("static/js/time.js", "localStorage"): (None, "The choice between local time and UTC."),
     ("static/js/filters.js", "innerHTML"): (3, "Compared, not written."),
     ("devportal/console/charts.py", "SafeString"): (1, "The XML serializer escapes each text and attribute."),
     ("devportal/console/charts.py", "import xml.etree.ElementTree"): (1, "Writes XML; nothing is read."),
@@ -233,8 +234,12 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/admin/review/*_pages.html", "link {{ cl.*_url }}"): (None, "A query on this page, beginning with `?`."),
     ("templates/admin/review/lists.html", "link {{ *.url }}"): (3, "The same."),
     ("templates/admin/review/case_lists.html", "link {{ link.url }}"): (1, "The same."),
-    ("templates/review/partials/branding_*.html", "link {{ logo }}"): (None, "console.reviews.logos: a route."),
-    ("templates/review/partials/review_checklist.html", "link {{ href }}"): (1, "console.reviews.summary: routes."),
+    ("templates/review/branding.html", "link {{ logo }}"): (2, "A route: the logo of the draft."),
+    ("templates/review/review.html", "link {{ href }}"): (2, "Pages of the console, and fields of this page."),
+    ("templates/unfold/helpers/label.html", "link {{ href }}"): (
+        1,
+        "Pages of the admin alone.",
+    ),
     ("templates/review/partials/review_errors.html", "link {{ line.href }}"): (1, "The same."),
     ("templates/console/partials/filters.html", "link {{ chip.link }}"): (
         1,

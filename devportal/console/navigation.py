@@ -182,7 +182,8 @@ def menus(request: HttpRequest, membership: Membership, client: Client | None) -
     current = (request.resolver_match and request.resolver_match.url_name) or ""
     arguments = [membership.project.public_id]
     project_menu = _menu(PROJECT_PAGES, membership, current, arguments, holder="clients" if client else "")
-    pages, client_menu = PROJECT_PAGES, []
+    pages: Sequence[Page] = PROJECT_PAGES
+    client_menu: list[MenuEntry] = []
     if client is not None:
         arguments = [*arguments, client.client_id]
         pages = CLIENT_PAGES

@@ -237,8 +237,7 @@ def _is_saved(form: BrandingForm | ReviewForm, membership: Membership, client: C
         with _developing(membership):
             developer_actions.save_submission(client, membership.account, **form.changes)
     except ChangedMeanwhile as error:
-        form.data = form.data.copy()
-        form.data["seen"] = snapshots.draft_digest(snapshots.working_snapshot(client))
+        form.show_over(snapshots.draft_digest(snapshots.working_snapshot(client)))
         form.add_error(None, error)
     except ValidationError as error:
         form.add_error(None, error)

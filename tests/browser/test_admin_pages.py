@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.camera import Camera
 from tests.browser.steps import sign_in
-from tests.browser.test_review_pages import write
+from tests.browser.test_review_pages import to_page, write, write_branding
 from tests.browser.watch import Watch
 from tests.clients.person import PASSWORD
 from tests.services.chromium import Chromium
@@ -117,7 +117,11 @@ def test_a_review_in_the_admin(declared: dict[str, str], browser: Chromium, axe:
             camera = Camera(as_reviewer, Watch(reviewers), axe)
             page.goto(declared["review"])
             sign_in(page, DEVELOPER)
-            write(page, NAME, logo)
+            to_page(page, "Branding")
+            write_branding(page, NAME, logo)
+            page.get_by_role("button", name="Save", exact=True).click()
+            to_page(page, "Review")
+            write(page)
             page.get_by_role("button", name="Save and send").click()
             expect(page.get_by_role("status")).to_contain_text("Submitted for review")
 

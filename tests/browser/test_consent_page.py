@@ -134,8 +134,9 @@ def test_cancel_and_allow_stay_in_sight_and_cover_no_focus(
         buttons = [page.get_by_role("button", name=name, exact=True) for name in ("Cancel", "Allow")]
         for button in buttons:
             expect(button).to_be_in_viewport(ratio=1)
-        boxes = [button.bounding_box() or {} for button in buttons]
-        assert len({(box["width"], box["height"]) for box in boxes}) == 1
+        boxes = [button.bounding_box() for button in buttons]
+        assert len({(box["width"], box["height"]) for box in boxes if box}) == 1
+        assert all(boxes)
         for key in ("Tab", "Shift+Tab"):
             for _ in range(15):
                 page.keyboard.press(key)

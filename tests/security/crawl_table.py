@@ -558,7 +558,7 @@ GROUPS = (
         /admin/review/appreview/{decided}/logo/asked/            302 200 403 200 | 302 403 403 403
         /admin/review/appreview/{review}/test-account/           302 200 403 200 | 302 302 403 302
         /admin/review/appreview/do/none/                         302 404 404 404 | 302 404 404 404
-        /admin/review/appreview/{review}/do/none/                302 404 404 404 | 302 404 404 404
+        /admin/review/appreview/{review}/do/none/                302 404 403 404 | 302 404 403 404
         /admin/review/appreview/{review}/do/take/                302 200 403 200 | 302 302 403 302
         /admin/review/appreview/{review}/do/assign/              302 200 403 200 | 302 302 403 302
         /admin/review/appreview/{review}/do/start/               302 200 403 200 | 302 200 403 200
@@ -601,7 +601,7 @@ GROUPS = (
         /admin/review/reviewcase/{case}/history/                 302 302 403 302 | 302 302 403 302
         /admin/review/reviewcase/{case}/logo/                    302 404 403 404 | 302 403 403 403
         /admin/review/reviewcase/do/none/                        302 404 404 404 | 302 404 404 404
-        /admin/review/reviewcase/{case}/do/none/                 302 404 404 404 | 302 404 404 404
+        /admin/review/reviewcase/{case}/do/none/                 302 404 403 404 | 302 404 403 404
         /admin/review/reviewcase/{case}/do/take/                 302 200 403 200 | 302 302 403 302
         /admin/review/reviewcase/{case}/do/assign/               302 200 403 200 | 302 302 403 302
         /admin/review/reviewcase/{case}/do/note/                 302 200 403 200 | 302 200 403 200
@@ -637,7 +637,7 @@ GROUPS = (
         /admin/*/{row}/delete/              302 403 403 403 | 302 403 403 403
         /admin/*/{row}/history/             302 403 302 302 | 302 403 302 302
         /admin/*/do/none/                   302 404 404 404 | 302 404 404 404
-        /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
+        /admin/*/{row}/do/none/             302 403 404 404 | 302 403 404 404
         """,
         models="accounts/invitation accounts/outbox api/apikey api/requestlog console/signinevent operations/taskrun "
         "oidc/accesstoken oidc/apicredential oidc/connection oidc/delivery oidc/eventreceiver oidc/refreshtoken "
@@ -687,7 +687,7 @@ GROUPS = (
         /admin/*/{row}/delete/              302 403 200 200 | 302 403 200 200
         /admin/*/{row}/history/             302 403 302 302 | 302 403 302 302
         /admin/*/do/none/                   302 404 404 404 | 302 404 404 404
-        /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
+        /admin/*/{row}/do/none/             302 403 404 404 | 302 403 404 404
         """,
         models="accounts/family accounts/feature accounts/organization",
     ),
@@ -707,22 +707,22 @@ GROUPS = (
         /admin/accounts/organizationmember/{row}/              302 302 302 302 | 302 302 302 302
         /admin/accounts/organizationmember/{row}/change/       302 403 200 200 | 302 403 403 403
         /admin/accounts/organizationmember/{row}/delete/       302 403 200 200 | 302 403 200 200
-        /admin/accounts/organizationmember/{row}/history/      302 404 302 302 | 302 404 302 302
+        /admin/accounts/organizationmember/{row}/history/      302 403 302 302 | 302 403 302 302
         /admin/accounts/plan/                                  302 403 200 200 | 302 403 200 200
         /admin/accounts/plan/add/                              302 403 200 200 | 302 403 200 200
         /admin/accounts/plan/{row}/                            302 302 302 302 | 302 302 302 302
         /admin/accounts/plan/{row}/change/                     302 403 200 200 | 302 403 200 200
         /admin/accounts/plan/{row}/delete/                     302 403 403 403 | 302 403 403 403
-        /admin/accounts/plan/{row}/history/                    302 404 302 302 | 302 404 302 302
+        /admin/accounts/plan/{row}/history/                    302 403 302 302 | 302 403 302 302
         /admin/accounts/subscription/                          302 403 200 200 | 302 403 200 200
         /admin/accounts/subscription/add/                      302 403 200 200 | 302 403 200 200
         /admin/accounts/subscription/{row}/                    302 302 302 302 | 302 302 302 302
         /admin/accounts/subscription/{row}/change/             302 403 200 200 | 302 403 200 200
         /admin/accounts/subscription/{row}/delete/             302 403 403 403 | 302 403 403 403
-        /admin/accounts/subscription/{row}/history/            302 404 302 302 | 302 404 302 302
+        /admin/accounts/subscription/{row}/history/            302 403 302 302 | 302 403 302 302
         /admin/accounts/subscription/{row}/step                302 403 403 403 | 302 403 302 302
         /admin/*/do/none/                                      302 404 404 404 | 302 404 404 404
-        /admin/*/{row}/do/none/                                302 404 404 404 | 302 404 404 404
+        /admin/*/{row}/do/none/                                302 403 404 404 | 302 403 404 404
         """,
         models="accounts/account accounts/organizationmember accounts/plan accounts/subscription",
     ),

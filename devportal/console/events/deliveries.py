@@ -21,10 +21,10 @@ from devportal.console.access import get_client, get_membership
 from devportal.console.events.tries import Try, read_try, visible
 from devportal.console.events.views import act
 from devportal.console.export import Columns
+from devportal.console.filter_bar import Selects
 from devportal.console.fixes import client_page
 from devportal.console.logs.filters import (
     LogFilters,
-    Selects,
     choice_filter,
     client_filter,
     client_select,

@@ -18,11 +18,11 @@ from api.models import ApiKey, RequestLog
 from core.database.postgres.replica import page_from_replica
 from devportal.console.access import get_membership
 from devportal.console.export import Columns
+from devportal.console.filter_bar import Selects
 from devportal.console.fixes import project_page
 from devportal.console.logs.filters import (
     ENTRY_FILTERS,
     LogFilters,
-    Selects,
     choice_filter,
     find_entry,
     parse_filters,

@@ -8,6 +8,7 @@ from django.forms import BoundField
 
 from core import names
 from core.email_addresses import EmailAddressField
+from devportal.console.forms import SeenForm
 from devportal.review.rules.snapshots import UNSENT, Snapshot, draft_digest, requestable_scopes
 from devportal.review.rules.timeline import MAX_TEXT_LENGTH, Point
 from devportal.review.submission.for_reviewers import (
@@ -47,13 +48,11 @@ def _long_text(label: str, help_text: str, rows: int = 3, longest: int = MAX_TEX
     )
 
 
-class DraftForm(forms.Form):
+class DraftForm(SeenForm):
     """A part of the draft. The checklist lists what is required to submit.
 
-    The hidden field tells which draft the page showed.
+    The hidden field holds the digest of the draft that the page showed.
     """
-
-    seen = forms.CharField(required=False, widget=forms.HiddenInput)
 
     use_required_attribute = False
 

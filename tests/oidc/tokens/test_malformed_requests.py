@@ -146,5 +146,5 @@ def test_the_entry_says_that_the_client_was_not_authenticated(spa: Client, perso
     (entry,) = entries()
     path = reverse("console:sign_in_detail", args=[spa.project.public_id, spa.client_id, entry.pk])
     page = signed_in.get(path).content.decode()
-    assert "before the client was authenticated" in page
+    assert "before the app was authenticated" in page
     assert "unsupported_grant_type" in page
