@@ -51,12 +51,12 @@ from core.http.error_pages import ServiceBusy
 
 log = logging.getLogger(__name__)
 
-# The mails that sign-up and password reset send to known and unknown email addresses.
+# The emails that sign-up and password reset send to known and unknown email addresses.
 OF_A_SIGN_UP = frozenset({"account/email/email_confirmation_signup", "account/email/account_already_exists"})
 OF_A_RESET = frozenset({"account/email/password_reset_code", "account/email/unknown_account"})
 
 
-# allauth only shows its message `too_many_login_attempts` after wrong codes from a mail: its own limits are off.
+# allauth only shows its message `too_many_login_attempts` after wrong codes from an email: its own limits are off.
 CODE_ENDED = "You typed a wrong code too many times, so it no longer works. Start again to get a new code."
 
 
@@ -139,7 +139,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         address_changes.make_way(new, account)
         old = account.email if account.email_verified else ""
         others = [address for address in verified_addresses_of(account) if address not in (old, new)]
-        if sign_up.apply_kept_form(request, account):  # chosen with a code from a mail, as in a reset
+        if sign_up.apply_kept_form(request, account):  # chosen with a code from an email, as in a reset
             own_recovery.record_password(request, account, "password_reset")
         request.former_email = old  # type: ignore[attr-defined]  # for accounts/factors/receivers.py
         is_confirmed = bool(super().confirm_email(request, email_address))
@@ -216,7 +216,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         return encryption.encrypt(super().generate_password_reset_code())
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Queue a code, or the mail that replaces it; allauth sends no others (ACCOUNT_EMAIL_NOTIFICATIONS)."""
+        """Queue a code, or the email that replaces it; allauth sends no others (ACCOUNT_EMAIL_NOTIFICATIONS)."""
         request = allauth_context.request
         if PASSWORD_RESET_VERIFICATION_SESSION_KEY in request.session and template_prefix in OF_A_RESET:
             # "Send a new code" on the page of the password reset starts another reset.
@@ -294,7 +294,7 @@ def _has_ended(request: HttpRequest, account: Account) -> bool:
 
 
 def _is_reset(request: HttpRequest) -> bool:
-    """Return whether the request sets a password with a code from a mail, whether or not someone is signed in."""
+    """Return whether the request sets a password with a code from an email, whether or not someone is signed in."""
     return request.resolver_match is not None and request.resolver_match.view_name == "account_complete_password_reset"
 
 

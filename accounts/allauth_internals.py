@@ -4,7 +4,7 @@ An upgrade of the library may change them without notice; tests/accounts/test_al
 No public function or hook does the same:
 
 - `LOGIN_SESSION_KEY`, `EMAIL_VERIFICATION_CODE_SESSION_KEY`, `PASSWORD_RESET_VERIFICATION_SESSION_KEY`: the session's
-  state of a sign-in, sign-up or password reset that is not complete. Mails need the age of the code, and a state whose
+  state of a sign-in, sign-up or password reset that is not complete. Emails need the age of the code, and a state whose
   account was deleted has to go.
 - `SECRET_SESSION_KEY`: the secret of an authenticator app that is being set up. The session holds it encrypted.
 - `STATE_SESSION_KEY`, `serialize_request`: a form that waits for reauthentication, stored without its cookies.

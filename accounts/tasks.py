@@ -47,13 +47,13 @@ _MAILING = {"acks_late": True, "reject_on_worker_lost": True, "soft_time_limit":
 
 @shared_task(**_MAILING)
 def send_mail(pk: int) -> bool:
-    """Send one mail that has just been queued; return whether it was sent."""
+    """Send one email that has just been queued; return whether it was sent."""
     return delivery.send_queued(pk)
 
 
 @periodic_task(10, **_MAILING)
 def send_waiting_mail() -> int:
-    """Send the mails that are due, for retries and lost tasks; return how many were sent."""
+    """Send the emails that are due, for retries and lost tasks; return how many were sent."""
     return delivery.send_due()
 
 

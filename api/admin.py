@@ -39,7 +39,7 @@ class ApiKeyAdmin(ReadOnlyModelAdmin[ApiKey]):
         RowAction(
             "revoke",
             "Revoke",
-            "Within 30 seconds calls with this key are refused with invalid_api_key. This can't be undone; its "
+            "Within 30 seconds requests with this key are refused with invalid_api_key. This can't be undone; its "
             "owner can create another one.",
             _revoke,
             is_open=lambda request, row: row.revoked_at is None,

@@ -65,7 +65,7 @@ ERRORS = {
     ),
     "invalid_token": ErrorText(
         401,
-        "The access token has expired or is malformed, the person removed your app, the client is off, or the token is "
+        "The access token has expired or is malformed, the person removed your app, the app is off, or the token is "
         "not for this API: it is for another API, which the message names, or it is an ID token.",
         "If the message names another API, request a token with the resource that it says. Send the access token, not "
         "the ID token. Refresh once. If this fails with invalid_grant, have the person sign in again.",
@@ -98,8 +98,8 @@ ERRORS = {
     ),
     "rate_limited": ErrorText(
         429,
-        "You made too many calls in this minute.",
-        "Wait as many seconds as Retry-After says. RateLimit-Remaining in every response says how many calls are left.",
+        "You made too many requests in this minute.",
+        "Wait as many seconds as Retry-After says. RateLimit-Remaining says how many requests are left.",
         "Too many requests; Retry-After is the number of seconds to wait.",
     ),
     "internal_error": ErrorText(

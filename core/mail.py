@@ -17,7 +17,7 @@ from core.credentials import random_text
 
 
 class DemoBackend(BaseEmailBackend):
-    """Prints each mail to standard error and stores it in `MAIL_DIR`, one file per mail, in order of time."""
+    """Prints each email to standard error and stores it in `MAIL_DIR`, one file per mail, in order of time."""
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
         settings.MAIL_DIR.mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,7 @@ class _WatchedTLS(smtplib.SMTP_SSL, _Watched):
 
 
 class BoundedEmailBackend(EmailBackend):
-    """Limits opening a connection and sending a mail to MAIL_DELIVERY_SECONDS each, and closing to EMAIL_TIMEOUT."""
+    """Limits opening a connection and sending an email to MAIL_DELIVERY_SECONDS each, and closing to EMAIL_TIMEOUT."""
 
     @property
     def connection_class(self) -> type[smtplib.SMTP]:

@@ -198,7 +198,7 @@ def skeleton(name: str) -> str:
     return min(skeleton.replace("i", "l") for skeleton in skeletons(name))[:MAX_SKELETON_LENGTH]
 
 
-# People see the name of an app next to the service's own name on the consent page and in mails. The words are
+# People see the name of an app next to the service's own name on the consent page and in emails. The words are
 # English, because the service's pages are.
 
 # Words for the result of a review. "Verified" claims a review anywhere in a name, "Official" at its end. All of them

@@ -192,7 +192,7 @@ def check_sender(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def check_support_email(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Return `devportal.E024`: a contact to which nobody can write, on all pages and in all mails."""
+    """Return `devportal.E024`: a contact to which nobody can write, on all pages and in all emails."""
     try:
         if settings.SUPPORT_EMAIL:
             stored_address(settings.SUPPORT_EMAIL)

@@ -108,7 +108,7 @@ class Service:
             error.close()
             wait = {"Retry-After": error.headers["Retry-After"]} if error.headers["Retry-After"] else {}
             if error.code == 429:
-                raise Refused(429, "rate_limited", "Too many calls. Try again later.", **wait) from error
+                raise Refused(429, "rate_limited", "Too many requests. Try again later.", **wait) from error
             raise Refused(503, "unavailable", "The token can't be checked now.", **wait) from error
         except (OSError, ValueError, KeyError) as error:
             raise Refused(503, "unavailable", "The token can't be checked now.") from error

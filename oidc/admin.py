@@ -46,17 +46,17 @@ def _switch(request: HttpRequest, client: Client, enabled: bool, reason: str = "
     try:
         set_client_enabled(client, _actor(request), enabled, reason)
     except Gone as gone:
-        raise ActionRefused("This client is deleted.") from gone
+        raise ActionRefused("This app is deleted.") from gone
 
 
 def _turn_off(request: HttpRequest, client: Client, form: Any) -> str:
     _switch(request, client, False, form.cleaned_data["reason"])
-    return "The client is off. This takes effect everywhere within 30 seconds."
+    return "The app is off. This takes effect everywhere within 30 seconds."
 
 
 def _turn_on(request: HttpRequest, client: Client, form: Any) -> str:
     _switch(request, client, True)
-    return "The client is on. This takes effect everywhere within 30 seconds."
+    return "The app is on. This takes effect everywhere within 30 seconds."
 
 
 class SearchedByDeveloper(ReadOnlyModelAdmin[Any]):
@@ -76,7 +76,7 @@ class SearchedByDeveloper(ReadOnlyModelAdmin[Any]):
 class ClientAdmin(SearchedByDeveloper):
     """Clients. Their name, logo and URLs can't be edited here: they go through app review."""
 
-    empty_text = "There is no client yet. Developers create them in the console."
+    empty_text = "There is no app yet. Developers create them in the console."
     list_display = ("name", "client_id", "type", "project", "state", "is_verified", "first_party")
     list_select_related = ("project",)
     search_help_text = search.HELP

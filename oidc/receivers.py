@@ -1,4 +1,4 @@
-"""Receivers of the accounts layer's signals: deactivation and deletion, data export, the account's home, and mails."""
+"""Receivers of the accounts layer's signals: deactivation and deletion, data export, the account's home, and emails."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

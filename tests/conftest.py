@@ -74,7 +74,7 @@ def fresh_process() -> None:
 
 @pytest.fixture(autouse=True)
 def codes_are_mailed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Send mails of the sign-in pages although the transaction around a test is never committed."""
+    """Send emails of the sign-in pages although the transaction around a test is never committed."""
     real = outbox.store_mail
 
     def store(*args: Any, **options: Any) -> Outbox:

@@ -170,7 +170,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         1,
         "A BroadcastChannel: tabs of this origin alone, and no secret.",
     ),
-    ("templates/mail/base.html", "inline style"): (2, "A mail has no other place for it; it is no page."),
+    ("templates/mail/base.html", "inline style"): (2, "An email has no other place for it; it is no page."),
     ("templates/oidc/back_to_app.html", "link {{ action }}"): (1, "The client's registered redirect URL: http(s)."),
     ("templates/oidc/back_to_app.html", "link {{ url }}"): (1, "The client's registered redirect URL: http(s)."),
     ("templates/oidc/signed_out.html", "link {{ way_back }}"): (2, "A client's registered sign-out URL: http(s)."),

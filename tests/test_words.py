@@ -43,9 +43,17 @@ WORDS = {
     r"(un)?verified (apps?|clients?)": "reviewed, not reviewed",
     r"API calls": "API requests",
     r"calls (a|per) minute": "requests",
+    r"unreviewed (apps?|clients?)|an unreviewed": "not reviewed, without a review",
     # "of their own projects" is right: a noun follows.
     r"of (one's|its|their|his|her) own(?=[^\w ]|$| (accord|and|as|at|by|for|from|has|have|if|in|is|of|on|or|that|to|"
     r"when|where|which|with|without)\b)": "separate, or cut",
+}
+# Only in templates, because code may use the words.
+IN_TEMPLATES = {
+    r"(a|this|that|several|these|all) mails?(?! (server|program))": "email",
+    r"(create|creates|add|adds) a client(?! (id|secret))": "app",
+    r"(your|this) client (is|has|can)|this client’s": "app",
+    r"permissions of (an|the|this|your) (app|key)": "scopes",
 }
 # (word, path or the folder it is in): a pattern of what may stand there, and why.
 ALLOWED = {
@@ -57,7 +65,7 @@ ALLOWED = {
     ("e-mails?", "devportal/docs/search.py"): ('"e-mail"', "Readers of the docs may search for it."),
     (r"(?<!math\.)floors?", "devportal/console/charts.py"): (r"\.floor|def floor", "The bottom line of a chart."),
 }
-PATTERNS = {word: re.compile(rf"(?<![^\W\d_])(?:{word})(?![^\W\d_])", re.IGNORECASE) for word in WORDS}
+PATTERNS = {word: re.compile(rf"(?<![^\W\d_])(?:{word})(?![^\W\d_])", re.IGNORECASE) for word in WORDS | IN_TEMPLATES}
 # Most lines contain none of them: one search per line is enough.
 ANY = re.compile("|".join(pattern.pattern for pattern in PATTERNS.values()), re.IGNORECASE)
 
@@ -76,8 +84,10 @@ def found_in(path: str, text: str) -> Iterator[str]:
         if not ANY.search(line):
             continue
         for word, pattern in PATTERNS.items():
+            if word in IN_TEMPLATES and not path.startswith("templates/"):
+                continue
             if (match := pattern.search(line)) and not is_allowed(word, path, line):
-                yield f"{path}:{number}: {match[0]!r}: write {WORDS[word]}"
+                yield f"{path}:{number}: {match[0]!r}: write {(WORDS | IN_TEMPLATES)[word]}"
 
 
 def texts() -> dict[str, str]:
@@ -111,11 +121,17 @@ def test_every_exception_is_needed() -> None:
         "What is wrong, and how to mend it.", "MENDS = {}", "def judge_names() -> None:",
         "The reviewers' desk sees it.", "Whoever signs in sees it.", "A folder of its own.",
         "on connections of their own, which close", "def test_who_has_not_signed_in() -> None:", "Send an e-mail.",
-        "An unverified app has a limit.", "600 calls a minute",
+        "An unverified app has a limit.", "600 calls a minute", "Unreviewed apps have a limit.",
     ],
 )  # fmt: skip
 def test_a_word_of_the_table_is_found(line: str) -> None:
     assert list(found_in("core/clock.py", line))
+
+
+@pytest.mark.parametrize("line", ["Ignore this mail.", "Create a client.", "Your client is off."])
+def test_some_words_are_found_in_templates_only(line: str) -> None:
+    assert list(found_in("templates/mail/code.html", line))
+    assert list(found_in("core/clock.py", line)) == []
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Security activity: the events of an account, which its owner can see, and gets mails about if they matter."""
+"""Security activity: the events of an account, which its owner can see, and gets emails about if they matter."""

@@ -1,6 +1,6 @@
 """The kinds of security events: the sentence on the activity page for each, and its mail, if it has one.
 
-An event's details are codes and values, which fill the placeholders in `says` and in the mail's sentences.
+An event's details are codes and values, which fill the placeholders in `says` and in the email's sentences.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from core.messages import fill_in
 
 @dataclass(frozen=True)
 class SecurityNotice:
-    """The mail of an event: its subject and its first sentence.
+    """The email of an event: its subject and its first sentence.
 
     `then` replaces "if this was you, there is nothing to do" and the link to /account/secure/ below it. `also` has
     further sentences: for each detail that it names, the sentence for the detail's value, or else the one for OTHERS,
@@ -42,7 +42,7 @@ METHODS = {
     "password": "a password",
     "totp": "a code of an authenticator app",
     "recovery_codes": "a recovery code",
-    "mailed_code": "a code from a mail",
+    "mailed_code": "a code from an email",
     "passkey": "a passkey",
     "security_key": "a security key",
     "sign_up": "the sign-up form",
@@ -90,7 +90,7 @@ KINDS: dict[str, Kind] = {
         ),
     ),
     "password_reset": Kind(
-        "New password chosen, with a code from a mail",
+        "New password chosen, with a code from an email",
         SecurityNotice(
             "Your password has been replaced",
             "A new password has been chosen for your account, with a code that was sent to this email address. All "
@@ -110,7 +110,7 @@ KINDS: dict[str, Kind] = {
         "The email address was taken back",
         SecurityNotice(
             "An email address has been taken back",
-            "The email address of your account is {email} again: someone entered the code from the mail about its "
+            "The email address of your account is {email} again: someone entered the code from the email about its "
             "change. Passkeys, security keys, authenticator apps and recovery codes that were added since that change "
             "have been removed. The password no longer works, and all browsers are signed out.",
         ),
@@ -245,7 +245,7 @@ KINDS: dict[str, Kind] = {
             "All browsers that were signed in to your account have been signed out. You can sign in again as before.",
         ),
     ),
-    "reset_sent": Kind("A mail was sent that asks to choose a new password"),
+    "reset_sent": Kind("An email was sent that asks to choose a new password"),
     "roles_changed": Kind("Roles changed: {roles}"),
     "roles_removed": Kind("All roles were removed"),
     "account_turned_off": Kind(

@@ -38,7 +38,7 @@ def record(
 
     `request` is the request of the person's own browser, None for actions of operators or of the service. `details`
     fill the kind's sentences. The mail is sent to the account's email address and to `also_to`. With `notify=False`, no
-    mail is sent, because another mail covers the same change.
+    mail is sent, because another email covers the same change.
     """
     notice = KINDS[kind].notice if notify else None
     ip = client_ip(request) if request else ""

@@ -1,4 +1,4 @@
-"""Admin pages of the outbox: waiting, sent and failed mails, and previews of every mail of the service."""
+"""Admin pages of the outbox: waiting, sent and failed mails, and previews of every email of the service."""
 
 from typing import Any
 
@@ -20,23 +20,23 @@ from core.email_addresses import address_to_find
 
 def _try_again(request: HttpRequest, mail: Outbox, form: Any) -> str:
     if not mail.try_again():
-        raise ActionRefused("The mail has already been sent, or is being sent now.")
+        raise ActionRefused("The email has already been sent, or is being sent now.")
     report(Event("mail.tried_again", request.user.pk, target=f"mail:{mail.pk}"))
-    return "The mail will be sent within a few seconds, if the mail server accepts it."
+    return "The email will be sent within a few seconds, if the mail server accepts it."
 
 
 @admin.register(Outbox)
 class OutboxAdmin(ReadOnlyModelAdmin[Outbox]):
     """Mails."""
 
-    empty_text = "No mail was written lately. Mails are listed for OUTBOX_DAYS after they were sent."
+    empty_text = "No email was written lately. Emails are listed for OUTBOX_DAYS after they were sent."
     list_display = ("to", "subject", "created_at", "sent_at", "attempts", "given_up_at", "last_error")
     search_help_text = "A complete email address"
     row_actions = (
         RowAction(
             "retry",
             "Try again",
-            "The mail is sent to the mail server again within a few seconds. If that fails too, a mail that is older "
+            "The email is sent to the mail server again within seconds. If that fails too, an email that is older "
             "than three days is given up immediately.",
             _try_again,
             is_open=lambda request, row: row.sent_at is None and bool(row.last_error) and not row.is_wiped,
@@ -55,13 +55,13 @@ class OutboxAdmin(ReadOnlyModelAdmin[Outbox]):
         ]
 
     def samples_view(self, request: HttpRequest) -> HttpResponse:
-        """Show every mail that the service sends, and what causes it (docs/mail.md#preview)."""
+        """Show every email that the service sends, and what causes it (docs/mail.md#preview)."""
         self._check(request)
-        context = {"title": "What the mails look like", "samples": all_samples()}
+        context = {"title": "What the emails look like", "samples": all_samples()}
         return self._page(request, "admin/accounts/mail_samples.html", context)
 
     def sample_view(self, request: HttpRequest, template: str, number: int) -> HttpResponse:
-        """Show one mail with sample values, in light and dark and as text."""
+        """Show one email with sample values, in light and dark and as text."""
         self._check(request)
         samples = all_samples()
         cases = list(samples[template].cases.items()) if template in samples else []

@@ -1,4 +1,4 @@
-"""Samples of the mails to people: codes, notices, invitations, recovery and account deletion."""
+"""Samples of the emails to people: codes, notices, invitations, recovery and account deletion."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace

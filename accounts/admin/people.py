@@ -60,7 +60,7 @@ def is_someone_else(request: HttpRequest, account: Account) -> bool:
 
 
 def record_action(account: Account, kind: str, *, notify: bool = True, **details: Any) -> None:
-    """Record an operator's action. The person gets a mail if their email address is verified."""
+    """Record an operator's action. The person gets an email if their email address is verified."""
     record(account, kind, by=By.OPERATOR, notify=notify and account.email_verified, **details)
 
 
@@ -91,7 +91,7 @@ def send_reset(request: HttpRequest, account: Account, form: Any) -> str:
         count_mail(account.email)
     except RecipientLimitReached as reached:
         raise ActionRefused(
-            "Nothing was sent: several mails were sent to this email address today. Try again tomorrow."
+            "Nothing was sent: several emails were sent to this email address today. Try again tomorrow."
         ) from reached
     try:
         outbox.queue_mail(account.email, "reset_asked", {"email": account.email})
@@ -99,14 +99,14 @@ def send_reset(request: HttpRequest, account: Account, form: Any) -> str:
         raise ActionRefused("Nothing was sent: no mail server accepts this email address.") from error
     _report("account.reset_sent", request, account, form)
     record_action(account, "reset_sent")
-    return "The person got a mail that asks them to choose a new password. The old password works until they do."
+    return "The person got an email that asks them to choose a new password. The old password works until they do."
 
 
 SIGN_OUT = RowAction(
     "sign-out",
     "Sign out everywhere",
     "Every browser in which they are signed in is signed out immediately. They can sign in again as before, and apps "
-    "keep their access; to end that too, deactivate the account. A mail tells them that operators did this.",
+    "keep their access; to end that too, deactivate the account. An email tells them that operators did this.",
     sign_out,
     form=ReasonForm,
     is_open=lambda request, row: row.is_active,
@@ -115,8 +115,8 @@ SIGN_OUT = RowAction(
 SEND_RESET = RowAction(
     "send-reset",
     "Send a reset",
-    "A mail asks them to choose a new password. It links to the page for forgotten passwords, which sends them a code "
-    "as usual. Neither the mail nor this page contains anything that opens the account, and the old password works "
+    "An email asks them to choose a new password. It links to the page for forgotten passwords, which sends them a "
+    "code as usual. Neither the email nor this page contains anything that opens the account. The old password works "
     "until they have chosen a new one.",
     send_reset,
     form=ReasonForm,
@@ -189,7 +189,7 @@ def _consequence(account: Account) -> str:
         f"In {waiting.hours()} hours the person's passkeys, security keys, authenticator app and recovery codes are "
         "removed, their password no longer works, and they are signed out everywhere; they sign in again with a code "
         "to their email address. If the account was taken over, only what was added since then is removed. Until then "
-        "nothing changes. They are notified immediately at every email address. Anyone who reads that mail or is "
+        "nothing changes. They are notified immediately at every email address. Anyone who reads that email or is "
         "signed in can stop it; after a takeover, only with a session, factor or email address from before it."
     )
 
@@ -348,7 +348,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             "keep",
             "Cancel the deletion",
             "The owner has closed the account, and it would be deleted automatically. It is kept instead, and they can "
-            "sign in again; a mail tells them. Tokens, API keys and invitations stay ended.",
+            "sign in again; an email tells them. Tokens, API keys and invitations stay ended.",
             _keep,
             is_open=lambda request, row: row.deletion_due_at is not None and is_someone_else(request, row),
             icon="undo",
@@ -378,7 +378,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             "The account, its email addresses, sessions, passkeys, two-step verification, photo and subscription are "
             "deleted immediately and permanently, and every credential in its name ends. Apps keep the data that they "
             "already received. The audit trail keeps the actions, without the name. Their confirmed email addresses "
-            "get a last mail. This can't be undone.",
+            "get a last email. This can't be undone.",
             _delete,
             form=ReasonForm,
             is_open=is_someone_else,

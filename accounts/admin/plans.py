@@ -303,8 +303,8 @@ class OrganizationAdmin(ServiceModelAdmin[Organization]):
         RowAction(
             "invite",
             "Invite",
-            "The invited person gets a mail that says where to answer. After they confirm the email address and "
-            "accept, they get a seat. The mail does not say who invited them. The invitation ends when you are no "
+            "The invited person gets an email that says where to answer. After they confirm the email address and "
+            "accept, they get a seat. The email does not say who invited them. The invitation ends when you are no "
             "longer an operator.",
             _invite,
             form=AddressForm,
@@ -367,7 +367,7 @@ class InvitationAdmin(ReadOnlyModelAdmin[Invitation]):
         RowAction(
             "withdraw",
             "Withdraw",
-            "It can no longer be accepted. No mail is sent.",
+            "It can no longer be accepted. No email is sent.",
             _withdraw,
             is_open=lambda request, row: row.is_open,
             icon="undo",

@@ -149,7 +149,7 @@ def _activity(account: Account) -> Iterator[dict[str, Any]]:
 
 
 def _mails(account: Account) -> Iterator[dict[str, Any]]:
-    """Yield the mails in the outbox to the person's verified addresses; an unverified one may be someone else's."""
+    """Yield the emails in the outbox to the person's verified addresses; an unverified one may be someone else's."""
     for mail in rows_of(Outbox.objects.filter(to__in=verified_addresses_of(account))):
         yield {
             "to": mail.to,

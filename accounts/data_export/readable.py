@@ -22,7 +22,7 @@ _TITLES: dict[str, tuple[str, str]] = {
     "recoveries": ("Account recoveries", "Started by the support team after you asked them, or by you at sign-in."),
     "security_activity": ("Security activity", "The events of your account, the oldest first."),
     "plan": ("Plan, families and organizations", ""),
-    "mails": ("Mails to you", "Mails that were sent to you recently or are waiting. Their texts are in your mailbox."),
+    "mails": ("Emails to you", "Emails that were sent to you recently or wait. Their texts are in your mailbox."),
     "exports": ("Exports", "Earlier exports of your data."),
     "ids": ("Your ids in apps", "Each project has a different id for you, so that projects can't compare them."),
     "connected_apps": (

@@ -66,7 +66,7 @@ def delete_account(account: Account) -> None:
             raise DeletionBlocked
         # An export that is being finished does so first, or finds its row deleted. The newest first, as in creating.py.
         list(DataExport.objects.select_for_update().filter(account=account).order_by("-pk"))
-        allow_long_statements()  # all stored mails are read
+        allow_long_statements()  # all stored emails are read
         account.delete()
         for picture in filter(None, pictures):
             files.delete_on_commit(picture)

@@ -130,7 +130,7 @@ def _restore(request: HttpRequest, forms: Mapping[str, BaseForm]) -> None:
         return
     form.data = QueryDict(mutable=True)
     form.data.update(kept["typed"])
-    # Only shown, so it is not validated: that would count a guess, or send a mail.
+    # Only shown, so it is not validated: that would count a guess, or send an email.
     form.full_clean()  # of a form that is not bound: no errors yet
     form.is_bound, form.cleaned_data = True, {}
     for name, errors in kept["errors"].items():

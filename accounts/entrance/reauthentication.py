@@ -48,7 +48,7 @@ def email_methods(user: Any) -> list[dict[str, Any]]:
     return [
         {
             "id": "reauthenticate_by_email",
-            "description": "Use a code from a mail",
+            "description": "Use a code from an email",
             "url": reverse("account_reauthenticate_by_email"),
         }
     ]

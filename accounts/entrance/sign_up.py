@@ -2,7 +2,7 @@
 
 This is a separate module, because allauth imports it while it is still defining its forms.
 
-The person who enters the code from the mail has the mailbox, so the account is theirs. The password and name of a
+The person who enters the code from the email has the mailbox, so the account is theirs. The password and name of a
 second sign-up wait in its browser's session, and replace those of the first after the right code was entered. Until
 then the two sign-ups do not affect each other, and strangers see no difference to any other email address.
 """

@@ -35,7 +35,7 @@ def record_replaced_codes(request: HttpRequest, account: Account) -> None:
 def record_factor(request: HttpRequest, account: Account, factor: Authenticator, *, notify: bool | None = None) -> None:
     """Record a new factor once for each request, unless its session has ended since.
 
-    With `notify=None`, recovery codes send no mail, nor does a factor that is created at sign-up.
+    With `notify=None`, recovery codes send no email, nor does a factor that is created at sign-up.
     """
     recorded: set[int] = request.__dict__.setdefault("recorded_factors", set())
     if factor.pk in recorded:

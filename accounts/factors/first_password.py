@@ -35,7 +35,7 @@ class FirstPasswordForm(forms.Form):
 def set_first_password(request: HttpRequest, stage: SignUpKeyStage, password: str) -> bool:
     """Store the password of a sign-up whose email address was just verified; False if the account has changed since.
 
-    No mail is sent about it, just as none is sent about a passkey that is created at sign-up.
+    No email is sent about it, just as none is sent about a passkey that is created at sign-up.
     """
     hashed = make_password(password)  # before the transaction, because it takes long
     account = stage.login.user

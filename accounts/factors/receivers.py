@@ -59,7 +59,7 @@ def signed_up(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -
 
 @receiver(user_logged_in)
 def signed_in(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
-    """Record a sign-in. No mail is sent after a new password, since the mail about that was just sent."""
+    """Record a sign-in. No email is sent after a new password, since the email about that was just sent."""
     records = get_authentication_records(request, user)
     methods = methods_of(records)
     is_first = getattr(request, "is_first_sign_in", False)
@@ -73,7 +73,7 @@ def signed_in(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -
 
 
 def _may_notify(request: HttpRequest, account: Account) -> bool:
-    """Return whether a mail about a sign-in from a new browser is sent (docs/accounts.md#how-often)."""
+    """Return whether an email about a sign-in from a new browser is sent (docs/accounts.md#how-often)."""
     name = browser_name(user_agent(request))
     try:
         hit(Rate("mails of new browsers, alike", 1, DAY), account.pk, usage.address(request), name)

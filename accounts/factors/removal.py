@@ -48,12 +48,12 @@ def remove_factors(
     """Delete these factors, and recovery codes that would be left alone; the account's row is locked.
 
     Each removal is recorded in the activity. With `notify`, each one is also mailed to the account's email address and
-    to `also_to`; otherwise the caller has to send a mail about it.
+    to `also_to`; otherwise the caller has to send an email about it.
     """
     gone = {row.pk: row for row in [*factors, *_codes_left_alone(account, factors)]}
     Authenticator.objects.filter(pk__in=gone).delete()
     types = {row.type for row in gone.values()}
-    ends_codes = Type.RECOVERY_CODES in types and len(types) > 1  # mentioned in the mail about the other factor
+    ends_codes = Type.RECOVERY_CODES in types and len(types) > 1  # mentioned in the email about the other factor
     for row in gone.values():
         kind, is_mailed = (
             factor_events.removed_kind(row),

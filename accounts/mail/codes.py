@@ -1,4 +1,4 @@
-"""Codes by email: the mails of the sign-in pages, and codes that prove a mailbox for one purpose."""
+"""Codes by email: the emails of the sign-in pages, and codes that prove a mailbox for one purpose."""
 
 import hmac
 import logging
@@ -24,16 +24,16 @@ from core.typed_codes import as_typed, format_code, letters_of
 
 log = logging.getLogger(__name__)
 
-_WAITING_MAIL = "mail_with_code"  # session key: the primary key of the mail with the newest code
+_WAITING_MAIL = "mail_with_code"  # session key: the primary key of the email with the newest code
 # Mail programs turn these into links or phone numbers.
 _ADDRESS = re.compile(r"\S[.:/@\\]\S|(?:\d\D?){7}")
-_LONGEST_NAME = 40  # characters of the name of an app that is not reviewed, in a mail
+_LONGEST_NAME = 40  # characters of the name of an app that is not reviewed, in an email
 
 
 def origin_context(request: HttpRequest) -> dict[str, Any]:
-    """Return the mail's context about its request: `app`, `browser`, and how long a code `lasts`.
+    """Return the email's context about its request: `app`, `browser`, and how long a code `lasts`.
 
-    Strangers can trigger these mails, so they contain no text of theirs: the browser is only named if it is known, and
+    Strangers can trigger these emails, so they contain no text of theirs: the browser is only named if it is known, and
     the name of an app that is not reviewed is left out if it is long or contains a URL.
     """
     apps: list[Any] = []  # none if the person is signed in: an app in the session is not what they are here for
@@ -54,13 +54,13 @@ def _as_mailed(app: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_minutes(seconds: float) -> str:
-    """Return a duration in whole minutes, rounded down, but ignoring a second that the mail itself took."""
+    """Return a duration in whole minutes, rounded down, but ignoring a second that the email itself took."""
     minutes = int(seconds + 1) // 60
     return f"{minutes} minute{'' if minutes == 1 else 's'}" if minutes > 0 else "less than a minute"
 
 
 def queue_answer(request: HttpRequest, to: str, mail: Mail) -> None:
-    """Queue a mail with a code, or the mail that replaces it; it is sent only while the code is valid.
+    """Queue an email with a code, or the email that replaces it; it is sent only while the code is valid.
 
     An unsent mail with an earlier code for the same browser is withdrawn.
     """
@@ -96,11 +96,11 @@ def code_for(purpose: str, email: str, lasts: int, ago: int = 0, secret: str | N
     return format_code(letters_of(salted_hmac("accounts.mailbox_codes", signed, secret, algorithm="sha256").digest()))
 
 
-WRONG_CODE = "This is not the code of the newest mail. Type it exactly as it is in the mail."
+WRONG_CODE = "This is not the code of the newest email. Type it exactly as it is there."
 
 
 def code_mails() -> Rate:
-    """Return the limit of mails with a code to one mailbox for one purpose; no other mail counts under it.
+    """Return the limit of emails with a code to one mailbox for one purpose; no other email counts under it.
 
     Otherwise someone who may ask for another code could keep the owner from this one.
     """

@@ -1,7 +1,7 @@
-"""Sends the mails that wait in the outbox (accounts/mail/outbox.py).
+"""Sends the emails that wait in the outbox (accounts/mail/outbox.py).
 
-Each mail is sent once, however many workers try at the same time. There is one exception: if a process dies or the
-connection ends after the mail server accepted a mail, but before the row is updated, the mail is sent again with the
+Each email is sent once, however many workers try at the same time. There is one exception: if a process dies or the
+connection ends after the mail server accepted an email, but before the row is updated, the email is sent again with the
 same Message-ID.
 """
 
@@ -34,12 +34,12 @@ RUN_SECONDS = 45  # of one run of the periodic task, whose limits are in account
 # The longest time that a request of the embedded environment waits for its mail. With password hashing and everything
 # else, the response then takes less than two seconds.
 INLINE_SECONDS = 1.0
-# After the mail server was unavailable, this process leaves new mails to the periodic task for this long.
+# After the mail server was unavailable, this process leaves new emails to the periodic task for this long.
 PAUSE_SECONDS = 10.0
-DELAY = timedelta(minutes=1)  # a mail with a code usually arrives in less
-# SMTP errors that concern one mail only; the server accepts other mails.
+DELAY = timedelta(minutes=1)  # an email with a code usually arrives in less
+# SMTP errors that concern one email only; the server accepts other emails.
 _REFUSALS = (SMTPRecipientsRefused, SMTPSenderRefused, SMTPDataError)
-_CLOSING = 421  # RFC 5321 4.2.3: the server closes the connection, whatever the mail
+_CLOSING = 421  # RFC 5321 4.2.3: the server closes the connection, whatever the email
 
 _paused_until = 0.0
 
@@ -65,7 +65,7 @@ def _is_paused() -> bool:
 
 @contextlib.contextmanager
 def _mail_server() -> Iterator[Any]:
-    """Yield the connection to the mail server for one run, opened by the first mail; errors at closing are ignored."""
+    """Yield the connection to the mail server for one run, opened by the first email; errors at closing are ignored."""
     server = get_connection()
     try:
         yield server
@@ -75,7 +75,7 @@ def _mail_server() -> Iterator[Any]:
 
 
 def send_queued(pk: int) -> bool:
-    """Send one mail if it still waits; return whether it was sent. Call this outside of a transaction."""
+    """Send one email if it still waits; return whether it was sent. Call this outside of a transaction."""
     row = None if _is_paused() else Outbox.objects.due().filter(pk=pk).first()
     if row is None or not row.claim():
         return False
@@ -85,7 +85,7 @@ def send_queued(pk: int) -> bool:
 
 
 def send_inline(pk: int) -> None:
-    """Send one mail, and wait at most INLINE_SECONDS; after that, sending continues without the request."""
+    """Send one email, and wait at most INLINE_SECONDS; after that, sending continues without the request."""
     row = None if _is_paused() else Outbox.objects.due().filter(pk=pk).first()
     if row is None or not row.claim():
         return
@@ -118,9 +118,9 @@ def _note_late(row: Outbox, conversation: Thread, outcome: "Future[Exception | N
 
 
 def send_due(limit: int = BATCH) -> int:
-    """Send the mails that are due, at most `limit`; return how many were sent. Safe to run concurrently.
+    """Send the emails that are due, at most `limit`; return how many were sent. Safe to run concurrently.
 
-    A mail server that is down is tried twice per run: with a mail that expires, and with another one. So mails that
+    A mail server that is down is tried twice per run: with an email that expires, and with another one. So mails that
     expire, which strangers cause, can't hold up the others if the server only hangs for their recipients.
     """
     Outbox.objects.expire()
@@ -129,9 +129,9 @@ def send_due(limit: int = BATCH) -> int:
 
 
 def _send_each(rows: Iterable[Outbox], until: float) -> int:
-    """Send mails until the server is unavailable, or the time `until` is over; return how many were sent.
+    """Send emails until the server is unavailable, or the time `until` is over; return how many were sent.
 
-    The mail that failed waits for longer, the others stay due.
+    The email that failed waits for longer, the others stay due.
     """
     sent = 0
     with _mail_server() as server:
@@ -159,7 +159,7 @@ def _converse(row: Outbox, server: Any) -> Exception | None:
 
 
 def _note(row: Outbox, error: Exception | None) -> bool:
-    """Store the result for a mail; return whether it was sent. Raises MailServerUnavailable."""
+    """Store the result for an email; return whether it was sent. Raises MailServerUnavailable."""
     if error is None:
         metrics.MAILS.count("sent")
         resume()
@@ -173,7 +173,7 @@ def _note(row: Outbox, error: Exception | None) -> bool:
         _pause()
         _failed(row, error)
         raise MailServerUnavailable from error
-    else:  # a mail that can't be built must not stop the others
+    else:  # an email that can't be built must not stop the others
         metrics.MAILS.count("broken")
         log.error("Mail %d can't be built.", row.pk, exc_info=error)
         row.note_failure(error)
@@ -190,12 +190,12 @@ def _codes(error: Exception) -> list[int]:
 def _failed(row: Outbox, error: Exception) -> None:
     # The server's message may contain the email address, so it is only stored in the row.
     log.warning("Mail %d was not sent at attempt %d: %s.", row.pk, row.attempts, type(error).__name__)
-    # RFC 5321 4.2.1: after a 5xx reply, the same mail should not be sent again.
+    # RFC 5321 4.2.1: after a 5xx reply, the same email should not be sent again.
     row.note_failure(error, is_final=isinstance(error, _REFUSALS) and min(_codes(error)) >= 500)
 
 
 def was_refused() -> Q:
-    """Return the condition of mails that the mail server refused at their last attempt.
+    """Return the condition of emails that the mail server refused at their last attempt.
 
     `Outbox.note_failure` stores the name of the exception first.
     """

@@ -25,12 +25,12 @@ from core.email_addresses import stored_address
 from core.tasks import queue_task
 
 COLUMNS = (EncryptedColumn(Outbox, "body_encrypted"), EncryptedColumn(Outbox, "html_encrypted"))
-SOMEONE = "[deleted account]"  # replaces the email address of a deleted account in mails to others
+SOMEONE = "[deleted account]"  # replaces the email address of a deleted account in emails to others
 _READABLE = ("subject", "body", "html", "last_error")
 
 
 def queue_mail(to: str, template: str, context: dict[str, Any]) -> Outbox:
-    """Store a mail to one email address: it is only sent if the caller's transaction is committed.
+    """Store an email to one email address: it is only sent if the caller's transaction is committed.
 
     `context` is for the template, `templates/mail/<template>.html` (accounts/mail/rendering.py). Put no secret into it.
     Its `zone` is the name of the time zone for times; without it, the zone of the account with this email address.
@@ -77,7 +77,7 @@ def store_mail(to: str, mail: Mail, *, expires_at: datetime | None = None, is_la
 
 
 def withdraw_mail(pk: int) -> bool:
-    """Give up a mail whose code was replaced, and wipe it; return False if it was sent or is being sent."""
+    """Give up an email whose code was replaced, and wipe it; return False if it was sent or is being sent."""
     waiting = Outbox.objects.unclaimed().filter(pk=pk).exclude(expires_at=None)
     return bool(waiting.update(given_up_at=clock.now(), last_error="replaced by a newer mail", **WIPED))
 
@@ -86,7 +86,7 @@ def delete_mail_to(addresses: Collection[str], until: datetime | None = None) ->
     """Delete mails to these email addresses, including waiting ones, and remove the addresses from mails to others.
 
     With `until`, mails that were queued later stay, because the email addresses may belong to someone else since then.
-    Mails that a mail server has accepted can't be called back. Reads all stored mails, so use it for deletions only.
+    Emails that a mail server has accepted can't be called back. Reads all stored emails, so use it for deletions only.
     """
     stored = Outbox.objects.all() if until is None else Outbox.objects.filter(created_at__lte=until)
     stored.filter(to__in=addresses).delete()
@@ -111,7 +111,7 @@ def _standing_alone(address: str) -> "re.Pattern[str]":
 
 
 def _announce(pk: int) -> None:
-    """Let a worker send the mail, or this process if there is none (embedded environment)."""
+    """Let a worker send the email, or this process if there is none (embedded environment)."""
     if settings.CELERY_TASK_ALWAYS_EAGER:
         delivery.send_inline(pk)
     else:

@@ -1,4 +1,4 @@
-"""Limits of mails: the daily number to one mailbox, and the pause before a code can be sent again."""
+"""Limits of emails: the daily number to one mailbox, and the pause before a code can be sent again."""
 
 from typing import Any
 
@@ -17,17 +17,17 @@ class RecipientLimitReached(Exception):
     """The mailbox's limit is reached; `wait` is the number of seconds until mail is sent there again."""
 
     def __init__(self, wait: int) -> None:
-        super().__init__("We have sent several mails to this email address today. Please try again tomorrow.")
+        super().__init__("We have sent several emails to this email address today. Please try again tomorrow.")
         self.wait = wait
 
 
 def mails(known: str = "") -> Rate:
-    """Return the limit of mails to a mailbox that one known browser triggers, or that all others do."""
+    """Return the limit of emails to a mailbox that one known browser triggers, or that all others do."""
     return Rate("mail, known" if known else "mail", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY)
 
 
 def count_mail(recipient: str, known: str = "") -> None:
-    """Count a mail to `recipient`; `known` is the id of a known browser that triggered it.
+    """Count an email to `recipient`; `known` is the id of a known browser that triggered it.
 
     Raises RecipientLimitReached.
     """
@@ -45,13 +45,13 @@ def count_mail_once(request: HttpRequest, recipient: str) -> None:
         count_mail(recipient, known_browsers.find_known_browser_by_login(request, recipient))
 
 
-# Seconds between two codes that one browser has sent to an email address: about as long as a mail takes.
+# Seconds between two codes that one browser has sent to an email address: about as long as an email takes.
 PAUSE = 60
 SENT = "code_sent"  # session key: the recipient, time and purpose of the last code
 
 
 def note_code_sent(request: HttpRequest, email: str, *, signing_up: bool | None = None, purpose: str = "") -> None:
-    """Store that a code (or the mail that replaces it) was sent; `signing_up=None` keeps its previous value.
+    """Store that a code (or the email that replaces it) was sent; `signing_up=None` keeps its previous value.
 
     `purpose` is that of `was_sent`, "" for the codes of sign-ups, resets and new email addresses.
     """

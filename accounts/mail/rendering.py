@@ -1,4 +1,4 @@
-"""Mails in HTML and plain text, both from one template (docs/mail.md)."""
+"""Emails in HTML and plain text, both from one template (docs/mail.md)."""
 
 import re
 from dataclasses import dataclass, field
@@ -115,7 +115,7 @@ class _Reader(HTMLParser):
 
 
 def read_html(html: str) -> tuple[str, str]:
-    """Return title and plain text of a mail's HTML."""
+    """Return title and plain text of an email's HTML."""
     reader = _Reader()
     reader.feed(html)
     reader.close()
@@ -164,7 +164,7 @@ def _wrapped(line: str, first: str, rest: str) -> list[str]:
 
 
 SUBJECT_LENGTH = 200
-# Mail programs that remove a mail's stylesheets keep inline styles. The dark scheme is a separate stylesheet, which
+# Mail programs that remove an email's stylesheets keep inline styles. The dark scheme is a separate stylesheet, which
 # base.html marks to be kept.
 _INLINER = css_inline.CSSInliner(load_remote_stylesheets=False)
 # Controls (category Cc) except tab and line end, surrogates (Cs), and characters that change the direction of the text
@@ -175,7 +175,7 @@ _BLANK_LINES = re.compile(r"\n\s*\n")
 
 @dataclass(frozen=True)
 class Mail:
-    """A mail that can be sent: HTML and text have the same content."""
+    """An email that can be sent: HTML and text have the same content."""
 
     subject: str
     text: str
@@ -183,9 +183,9 @@ class Mail:
 
 
 def render_mail(template: str, context: dict[str, Any]) -> Mail:
-    """Return the mail of `templates/mail/<template>.html`, whose title is the subject.
+    """Return the email of `templates/mail/<template>.html`, whose title is the subject.
 
-    The template gets the context and the variables of all mails: `service_name`, `site` (the URL of this service), and
+    The template gets the context and the variables of all emails: `service_name`, `site` (the URL of this service), and
     `support_email` and `help_url`, "" if there is none. Raises TemplateDoesNotExist.
     """
     known = {

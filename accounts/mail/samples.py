@@ -1,4 +1,4 @@
-"""Samples of every mail: for the preview in the admin, and for tests (docs/mail.md#samples).
+"""Samples of every email: for the preview in the admin, and for tests (docs/mail.md#samples).
 
 Each layer registers the samples of its own mails.
 """
@@ -12,7 +12,7 @@ _DARK_ONLY = "(prefers-color-scheme: dark)"  # the media query in templates/mail
 
 @dataclass(frozen=True)
 class Sample:
-    """The mail of one template: its title, what causes it, who gets it, and a context for each named case."""
+    """The email of one template: its title, what causes it, who gets it, and a context for each named case."""
 
     title: str
     cause: str
@@ -34,5 +34,5 @@ def all_samples() -> dict[str, Sample]:
 
 
 def in_scheme(html: str, *, dark: bool) -> str:
-    """Return a mail's HTML as it looks with or without the dark scheme."""
+    """Return an email's HTML as it looks with or without the dark scheme."""
     return html.replace(_DARK_ONLY, "all" if dark else "not all")

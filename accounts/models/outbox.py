@@ -10,22 +10,22 @@ from django.db.models import Q
 from core import clock
 from core.database import encryption
 
-# A sender that was killed leaves its claim behind; after this time another one takes the mail. This is longer than a
+# A sender that was killed leaves its claim behind; after this time another one takes the email. This is longer than a
 # delivery takes (MAIL_DELIVERY_SECONDS each to connect and to send), and short compared with the validity of a code.
 CLAIM = timedelta(minutes=2)
 FIRST_PAUSE = timedelta(seconds=30)  # after a failure; doubled at each further one
 LONGEST_PAUSE = timedelta(hours=1)
-CODE_PAUSE = timedelta(seconds=15)  # for a mail that expires: someone is waiting for it
+CODE_PAUSE = timedelta(seconds=15)  # for an email that expires: someone is waiting for it
 KEEP_TRYING = timedelta(days=3)
-# In a mail, a code is on a separate, indented line.
+# In an email, a code is on a separate, indented line.
 _CODE = re.compile(r"^ {4}(\S+)$", re.MULTILINE)
-# New values of a mail with a code once it is sent, or given up.
+# New values of an email with a code once it is sent, or given up.
 WIPED = {"body_encrypted": "", "html_encrypted": ""}
 
 
 class OutboxQuerySet(models.QuerySet["Outbox"]):
     def waiting(self) -> "OutboxQuerySet":
-        """Return the mails that are neither sent nor given up."""
+        """Return the emails that are neither sent nor given up."""
         return self.filter(sent_at=None, given_up_at=None)
 
     def unclaimed(self) -> "OutboxQuerySet":
@@ -33,25 +33,25 @@ class OutboxQuerySet(models.QuerySet["Outbox"]):
         return self.waiting().filter(Q(attempts=0) | Q(not_before__lte=clock.now()))
 
     def due(self) -> "OutboxQuerySet":
-        """Return the mails that may be sent now, the oldest first."""
+        """Return the emails that may be sent now, the oldest first."""
         in_time = Q(expires_at=None) | Q(expires_at__gt=clock.now())
         return self.unclaimed().filter(in_time).order_by("not_before", "pk")
 
     def next_due(self, limit: int) -> "tuple[list[Outbox], list[Outbox]]":
-        """Return the mails to be sent next: first codes and other mails that expire, and then the others."""
+        """Return the emails to be sent next: first codes and other emails that expire, and then the others."""
         first = list(self.due().exclude(expires_at=None)[:limit])
         return first, list(self.due().filter(expires_at=None)[: limit - len(first)])
 
     def expire(self) -> int:
-        """Give up the mails whose code is no longer valid, and wipe them; return how many there were."""
+        """Give up the emails whose code is no longer valid, and wipe them; return how many there were."""
         over = self.unclaimed().filter(expires_at__lte=clock.now())
         return over.update(given_up_at=clock.now(), **WIPED)
 
 
 class Outbox(models.Model):
-    """One mail to one email address.
+    """One email to one email address.
 
-    A mail that expires (`expires_at`) contains a code, or must look like one that does: its text is encrypted, and
+    An email that expires (`expires_at`) contains a code, or must look like one that does: its text is encrypted, and
     wiped once it is sent or given up. All others contain no secret: operators and backups can read them.
     """
 
@@ -65,7 +65,7 @@ class Outbox(models.Model):
     # A mail to someone whose account was deleted: the row, with the email address, is deleted once it is sent or given
     # up.
     is_last = models.BooleanField(default=False, editable=False)
-    # Fixed here, so that a mail that is sent twice after a crash can be recognized as the same.
+    # Fixed here, so that an email that is sent twice after a crash can be recognized as the same.
     message_id = models.CharField(max_length=300, unique=True)
     created_at = models.DateTimeField()
     # No worker sends it before this time: another one is sending it, or it has just failed.
@@ -87,7 +87,7 @@ class Outbox(models.Model):
                 name="outbox_waiting",
                 condition=Q(sent_at__isnull=True, given_up_at__isnull=True),
             ),
-            # The few mails that were given up; this excludes mails whose code expired.
+            # The few emails that were given up; this excludes mails whose code expired.
             models.Index(
                 fields=["given_up_at"],
                 name="outbox_given_up",
@@ -111,7 +111,7 @@ class Outbox(models.Model):
         return self.expires_at is not None and not self.body_encrypted
 
     def claim(self) -> bool:
-        """Claim the mail for this worker; return False if another one has claimed or sent it.
+        """Claim the email for this worker; return False if another one has claimed or sent it.
 
         The claim is a conditional update of the number of attempts, so that of two workers that read the same row only
         one succeeds, whatever their clocks say.
@@ -122,15 +122,15 @@ class Outbox(models.Model):
         return bool(mine.update(attempts=self.attempts, not_before=self.not_before, last_error=""))
 
     def text(self) -> str:
-        """Return the mail's text. Raises cryptography.fernet.InvalidToken if it was encrypted with another key."""
+        """Return the email's text. Raises cryptography.fernet.InvalidToken if it was encrypted with another key."""
         return encryption.decrypt(self.body_encrypted) if self.body_encrypted else self.body
 
     def html_text(self) -> str:
-        """Return the mail as HTML, "" if it was queued without HTML. Raises as `text` does."""
+        """Return the email as HTML, "" if it was queued without HTML. Raises as `text` does."""
         return encryption.decrypt(self.html_encrypted) if self.html_encrypted else self.html
 
     def message(self) -> EmailMultiAlternatives:
-        """Return the mail for the mail server, which is the same at each attempt except for its date."""
+        """Return the email for the mail server, which is the same at each attempt except for its date."""
         # RFC 3834 5: tells auto-responders not to answer.
         headers = {"Message-ID": self.message_id, "Auto-Submitted": "auto-generated"}
         text = self.text()
@@ -141,7 +141,7 @@ class Outbox(models.Model):
         return message
 
     def note_sent(self) -> None:
-        """Mark the mail as sent; wipe a text with a code, and delete the last mail to a deleted account."""
+        """Mark the email as sent; wipe a text with a code, and delete the last email to a deleted account."""
         mine = Outbox.objects.filter(pk=self.pk)
         if self.is_last:
             mine.delete()
@@ -149,9 +149,9 @@ class Outbox(models.Model):
             mine.update(sent_at=clock.now(), last_error="", **WIPED)
 
     def note_failure(self, error: Exception, *, is_final: bool = False) -> None:
-        """Store the error and when to try again, with exponential backoff; after three days the mail is given up.
+        """Store the error and when to try again, with exponential backoff; after three days the email is given up.
 
-        A mail that expires is tried every CODE_PAUSE while it is valid, and given up immediately if `is_final`.
+        An email that expires is tried every CODE_PAUSE while it is valid, and given up immediately if `is_final`.
         """
         now = clock.now()
         changes = {"last_error": self._words_of(error)}

@@ -49,7 +49,7 @@ class Account(AbstractBaseUser, PermissionsMixin):
     is_active = models.BooleanField(default=True)
     is_staff = models.BooleanField("may open the admin", default=False)
     created_at = models.DateTimeField(auto_now_add=True)
-    # IANA name of the zone of the browser that signed in last, "" if unknown: for times in mails (core/time_zones.py).
+    # IANA name of the zone of the browser that signed in last, "" if unknown: for times in emails (core/time_zones.py).
     time_zone = models.CharField(max_length=64, blank=True, editable=False, default="", db_default="")
     # Whether an app that several accounts in the browser have allowed shows the account chooser.
     asks_which_account = models.BooleanField(default=True, db_default=True, editable=False)

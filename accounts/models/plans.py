@@ -292,7 +292,7 @@ class Invitation(models.Model):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="invitations_sent"
     )
     created_at = models.DateTimeField()
-    mailed_at = models.DateTimeField()  # a group sends at most one mail an hour to an email address
+    mailed_at = models.DateTimeField()  # a group sends at most one email an hour to an email address
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True, blank=True)
     declined_at = models.DateTimeField(null=True, blank=True)

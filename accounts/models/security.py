@@ -9,7 +9,7 @@ from accounts.models.people import Account
 
 
 class AddressChange(models.Model):
-    """A change from one verified email address to another; the code in the mail to the old one takes it back."""
+    """A change from one verified email address to another; the code in the email to the old one takes it back."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="address_changes")
     old_email = models.EmailField()
@@ -84,7 +84,7 @@ class AccountRecovery(models.Model):
     # When someone else took over the account, according to the operator: nothing newer can stop this recovery, and
     # nothing older is removed by it. None if the owner only lost their factors.
     taken_over_at = models.DateTimeField(null=True)
-    by_mail = models.BooleanField(default=False)  # the person proved only that they can read the mail of the account
+    by_mail = models.BooleanField(default=False)  # the person proved only that they can read the email of the account
     started_at = models.DateTimeField()
     remind_at = models.DateTimeField(null=True)  # null: reminded
     due_at = models.DateTimeField()

@@ -57,7 +57,7 @@ def check_places(row: InvitationRow | None, taken: int, most: int, full: str) ->
 
 
 def needs_mail(row: InvitationRow | None) -> bool:
-    """Return whether inviting this email address, or renewing `row`, sends a mail."""
+    """Return whether inviting this email address, or renewing `row`, sends an email."""
     return row is None or row.mailed_at <= clock.now() - MAIL_INTERVAL
 
 
@@ -68,7 +68,7 @@ def check_mail_rate(invitations: "QuerySet[Any]") -> None:
 
 
 def count_mail(address: str) -> None:
-    """Count a mail to a mailbox among the mails that strangers can trigger. Raises InvitationRefused."""
+    """Count an email to a mailbox among the emails that strangers can trigger. Raises InvitationRefused."""
     try:
         recipient_limit.count_mail(address)
     except RecipientLimitReached as reached:
@@ -89,7 +89,7 @@ def lock_answerable(
     return row
 
 
-# The mail says who invites and where to answer, and opening it changes nothing. People who sign in with the invited
+# The email says who invites and where to answer, and opening it changes nothing. People who sign in with the invited
 # email address, once that is verified, see the invitation on the plan page and answer there.
 #
 # The functions above are shared with invitations to projects. Every change locks the group first, so that concurrent
@@ -132,7 +132,7 @@ def invite(group: Group, email: str, by: Account) -> Invitation:
     The result does not reveal whether there is an account. A group mails an email address at most once an hour.
     """
     if not by.email_verified:
-        raise InvitationRefused("Confirm your own email address first, because the mail shows it.")
+        raise InvitationRefused("Confirm your own email address first, because the email shows it.")
     address = _mailable(email)
     _lock(group)
     if not _may_invite(group, by.pk):

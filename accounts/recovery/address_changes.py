@@ -26,7 +26,7 @@ from core.http.client_ip import client_ip
 from core.http.places import known_browser_name, user_agent
 from core.typed_codes import as_typed, random_code
 
-# For this long, sending the mail with the code is retried; the code itself is valid for longer.
+# For this long, sending the email with the code is retried; the code itself is valid for longer.
 MAIL_TRIED = timedelta(days=1)
 
 

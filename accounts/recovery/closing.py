@@ -141,7 +141,7 @@ def _delete_if_due(pk: int) -> bool:
 
 
 def delete_and_notify(account: Account) -> None:
-    """Delete an account immediately, and send the last mail, which is deleted once it is sent.
+    """Delete an account immediately, and send the last email, which is deleted once it is sent.
 
     It is sent to the verified email addresses and to former ones that could still take the account back. Raises
     deletion.DeletionBlocked.

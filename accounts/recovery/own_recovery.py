@@ -104,7 +104,7 @@ def record_password(request: HttpRequest, account: Account, kind: str) -> None:
 
 
 def _is_password_from_mail(account: Account) -> bool:
-    """Return whether the password was chosen with a code from a mail, and no factor was used after it since.
+    """Return whether the password was chosen with a code from an email, and no factor was used after it since.
 
     A password that was chosen before the account had factors counts: the mailbox alone was enough to sign in then.
     """

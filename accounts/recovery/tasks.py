@@ -1,4 +1,4 @@
-"""Periodic tasks of recovery and of closed accounts, separate from accounts/tasks.py, which mail modules import."""
+"""Periodic tasks of recovery and of closed accounts, separate from accounts/tasks.py, which email modules import."""
 
 from accounts.recovery import closing, waiting
 from core.tasks import periodic_task

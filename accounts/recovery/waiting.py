@@ -60,7 +60,7 @@ def hours() -> int:
 
 
 def hours_by_mail() -> int:
-    """Return the waiting time in hours if the person has proven only that they can read the mail of the account."""
+    """Return the waiting time in hours if the person has proven only that they can read the email of the account."""
     return max(hours(), settings.ACCOUNT_RECOVERY_BY_MAIL_HOURS)
 
 
@@ -76,7 +76,7 @@ def addresses_of(account: Account) -> list[str]:
 
 
 def stop_code(recovery: AccountRecovery) -> str:
-    """Return the code in the mails: it stops this recovery, and grants no access."""
+    """Return the code in the emails: it stops this recovery, and grants no access."""
     return signing.Signer(salt=_SIGNER_SALT).sign(str(recovery.pk))
 
 
@@ -146,7 +146,7 @@ def create(
 
 @transaction.atomic
 def stop(recovery: AccountRecovery, request: HttpRequest, *, by_code: bool = True) -> bool:
-    """Stop a recovery for the person, who has the code from a mail or is signed in.
+    """Stop a recovery for the person, who has the code from an email or is signed in.
 
     Return False if it was over, or if this session may not stop it.
     """
@@ -340,9 +340,9 @@ def _report(step: str, recovery: AccountRecovery, actor: int | None, **details: 
 
 
 def _mail(recovery: AccountRecovery, template: str) -> None:
-    """Queue a mail to every email address; it is stored encrypted, and at most as long as its code is valid.
+    """Queue an email to every email address; it is stored encrypted, and at most as long as its code is valid.
 
-    Email addresses that the account got after a takeover get the mail too, but without a code.
+    Email addresses that the account got after a takeover get the email too, but without a code.
     """
     link = f"{split_hosts.address_of(reverse('account_recovery'))}?code={stop_code(recovery)}"
     since = addresses_since(recovery)

@@ -144,7 +144,7 @@ def goodbye(request: HttpRequest) -> HttpResponse:
 def closed(request: HttpRequest) -> HttpResponse:
     """/account/closed: people who have signed in to a closed account keep it, or leave again.
 
-    The mail about the deletion links here. People who have not signed in yet are asked to.
+    The email about the deletion links here. People who have not signed in yet are asked to.
     """
     stage = closing.held_sign_in(request)
     account = stage.login.user if stage else None

@@ -130,7 +130,7 @@ class RemovalMixin:
                 return HttpResponseRedirect(reverse("mfa_index"))
             if removal.is_last_way_in(account, factor):
                 return self.render_to_response(self.get_context_data(form=form), status=409)  # type: ignore[attr-defined,no-any-return]
-            # For the receiver that records the removal: one mail covers both.
+            # For the receiver that records the removal: one email covers both.
             self.request.ends_recovery_codes = removal.ends_recovery_codes(account, factor)  # type: ignore[attr-defined]
             response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
         return response
@@ -419,7 +419,7 @@ def sign_in_again(request: HttpRequest) -> HttpResponse:
 
 
 def _once_confirmed(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Require the second factor first, for people who have one, and a code from a mail for those without a password.
+    """Require the second factor first, for people who have one, and a code from an email for those without a password.
 
     django-allauth would store the form, and so the passwords in it, in the session.
     """
@@ -440,7 +440,7 @@ set_password = limited_by_person(_once_confirmed(account_views.password_set))
 
 @limited_by_address
 class ConfirmResetView(account_views.ConfirmPasswordResetCodeView):  # type: ignore[misc]  # allauth is untyped
-    """/account/password/reset/confirm/: the code from the mail, which also verifies the email address."""
+    """/account/password/reset/confirm/: the code from the email, which also verifies the email address."""
 
     def form_valid(self, form: Any) -> HttpResponse:
         with transaction.atomic():

@@ -136,7 +136,7 @@ class ChangePasswordForm(allauth_forms.ChangePasswordForm):  # type: ignore[misc
 
 
 class MailedCodeMixin(allauth_forms.BaseConfirmCodeForm):  # type: ignore[misc]  # allauth is untyped
-    """A code from a mail, which the session holds encrypted (accounts/adapter.py).
+    """A code from an email, which the session holds encrypted (accounts/adapter.py).
 
     It is counted before it is checked: django-allauth counts in the session, which misses parallel guesses. Further
     guesses count as wrong, so the session's count soon ends the code as well.
@@ -328,6 +328,6 @@ class InvitationForm(forms.Form):
     email = EmailAddressField(
         label="Email address",
         max_length=254,
-        help_text="They share your family's plan when they accept. The mail shows your email address.",
+        help_text="They share your family's plan when they accept. The email shows your email address.",
         widget=forms.EmailInput(attrs={"autocomplete": "off"}),
     )

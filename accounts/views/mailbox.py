@@ -25,7 +25,7 @@ SOME_MINUTES = 5 * 60
 
 
 class CodeForm(forms.Form):
-    """The code from the mail."""
+    """The code from the email."""
 
     code = forms.CharField(
         label="Code",

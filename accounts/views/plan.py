@@ -111,7 +111,7 @@ def invite(request: HttpRequest, account: Account) -> HttpResponse:
             form.add_error("email", str(refused))
             status = 429 if isinstance(refused, TooManyInvitations) else 200
         else:
-            return _done(request, f"{row.email} has been invited. A mail says where to answer.")
+            return _done(request, f"{row.email} has been invited. An email says where to answer.")
     response = _page(request, account, form, status)
     if status == 429:
         response["Retry-After"] = str(RETRY_SECONDS)

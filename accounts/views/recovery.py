@@ -35,7 +35,7 @@ from core.limits.middleware import limited_by_address
 def recovery(request: HttpRequest) -> HttpResponse:
     """/account/recovery/: shows a recovery that is under way; a POST stops it.
 
-    For people who are signed in, and for people who have the code from a mail about it. A GET changes nothing.
+    For people who are signed in, and for people who have the code from an email about it. A GET changes nothing.
     """
     code = (request.POST if request.method == "POST" else request.GET).get("code", "")
     if not code and not request.user.is_authenticated:

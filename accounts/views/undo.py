@@ -1,4 +1,4 @@
-"""Pages that undo a change with a code from the mail about it: a new email address, or a new factor."""
+"""Pages that undo a change with a code from the email about it: a new email address, or a new factor."""
 
 from datetime import datetime
 from typing import Any
@@ -36,7 +36,7 @@ class TakeBackForm(CodeForm):
     email = EmailAddressField(
         label="Your old email address",
         max_length=254,
-        help_text="The email address to which we sent the mail about the change.",
+        help_text="The email address to which we sent the email about the change.",
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
 

@@ -40,7 +40,7 @@ def _always(request: HttpRequest, row: Any) -> bool:
 
 @dataclass(frozen=True)
 class Preview:
-    """A mail that an action sends: its text, and its HTML."""
+    """An email that an action sends: its text, and its HTML."""
 
     heading: str
     text: str

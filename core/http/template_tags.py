@@ -145,6 +145,6 @@ def moment(context: Context, at: datetime, in_sentence: bool | str = False, seco
 
 @register.simple_tag(takes_context=True)
 def mail_moment(context: Context, at: datetime) -> str:
-    """Return a time in a mail; `zone` is the name of its reader's zone, or a function that finds it."""
+    """Return a time in an email; `zone` is the name of its reader's zone, or a function that finds it."""
     zone = context.get("zone") or ""
     return time_zones.in_mail(at, time_zones.find_zone(zone() if callable(zone) else zone))

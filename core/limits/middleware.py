@@ -19,7 +19,7 @@ limited_by_address = Mark("limited_by_address")
 limited_challenges = Mark("limited_challenges")
 # FORMS_PER_PERSON_PER_MINUTE: forms with which signed-in people create, upload or compute something.
 limited_by_person = Mark("limited_by_person")
-# MAILING_FORMS_PER_PERSON_PER_DAY: forms that send a mail to others each time, such as reviewers and colleagues.
+# MAILING_FORMS_PER_PERSON_PER_DAY: forms that send an email to others each time, such as reviewers and colleagues.
 # Invitations are also counted by recipient.
 limited_mailing = Mark("limited_mailing")
 

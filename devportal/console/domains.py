@@ -218,7 +218,7 @@ def notice_change(sender: Any, project: Project, domain: ProjectDomain, change: 
 
 
 def _problem_parts(details: Mapping[str, Any]) -> list[Part]:
-    """Return why the check found no proof, for the mail."""
+    """Return why the check found no proof, for the email."""
     problems = [Problem(**stored) for stored in details["problems"]]
     return [Part("Result of the check:", [f"{each.label}: {each.text}" for each in problems])]
 

@@ -56,10 +56,10 @@ def _other_address(client: Client, sent: str, entry: tuple[str, str], may_edit: 
     comparison = _compare(sent, client.registered_redirect_uris)
     text = "The redirect URL of the request is not registered. Compared with the nearest one that is:"
     if not client.registered_redirect_uris:
-        text = "The client has no redirect URL yet. The request has this one:"
+        text = "The app has no redirect URL yet. The request has this one:"
     links, warning = [entry], ""
     if may_edit and _may_be_added(sent):
-        links.insert(0, ("Add this URL to the client", _page("client_settings", client, add=sent)))
+        links.insert(0, ("Add this URL to the app", _page("client_settings", client, add=sent)))
         warning = _warn_of_host(client, sent)
     return DevelopersView(text, comparison, tuple(links), warning)
 
@@ -71,14 +71,14 @@ def _sign_out(client: Client, failure: FailedSignIn, entry: tuple[str, str], may
         return DevelopersView(failure.text, links=tuple(links))
     if may_edit and _may_be_added(sent):
         added = _page("client_settings", client, add_sign_out=sent)
-        links.insert(0, ("Add this URL to the client’s sign-out URLs", added))
+        links.insert(0, ("Add this URL to the app’s sign-out URLs", added))
         warning = _warn_of_host(client, sent)
     if failure.text:
         text = f"{failure.text} The sign-out URL is not registered either."
     elif registered:
         text = "The sign-out URL of the request is not registered. Compared with the nearest one that is:"
     else:
-        text = "The client has no sign-out URL yet. The request has this one:"
+        text = "The app has no sign-out URL yet. The request has this one:"
     return DevelopersView(text, _compare(sent, registered), tuple(links), warning)
 
 
@@ -87,7 +87,7 @@ def _warn_of_host(client: Client, sent: str) -> str:
     if not on_unknown_hosts(client, [sent], domains_of(client.project)):
         return ""
     return (
-        f"The host {authority_of(sent)} has nothing in common with the client’s URLs and the project’s domains. Add "
+        f"The host {authority_of(sent)} has nothing in common with the app’s URLs and the project’s domains. Add "
         "the URL only if it is yours."
     )
 
@@ -122,9 +122,9 @@ def _unknown_client(account: Account, sent: str) -> DevelopersView | None:
     gone = AuditEvent.objects.filter(target=wanted, action="client.deleted", project__in=list(projects)).first()
     if gone is None:
         return None
-    name = str(gone.before.get("name", "")) or "A client"
+    name = str(gone.before.get("name", "")) or "An app"
     when = f"{gone.at:%-d %B %Y}"
-    link = ("The clients of the project", reverse("console:clients", args=[gone.project]))
+    link = ("The apps of the project", reverse("console:clients", args=[gone.project]))
     return DevelopersView(f"{name}, which had this id, was deleted on {when}.", links=(link,))
 
 

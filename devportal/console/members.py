@@ -174,7 +174,7 @@ def _invitation(membership: Membership, invitation_id: int) -> ProjectInvitation
 @limited_by_person
 @console_page("POST", form_at="console:members")
 def invitation_renew(request: HttpRequest, project_id: str, invitation_id: int) -> HttpResponse:
-    """POST …/invitations/<id>/renew: extend it by a week, and send the mail again at most once an hour."""
+    """POST …/invitations/<id>/renew: extend it by a week, and send the email again at most once an hour."""
     membership = get_membership(request, project_id, Role.OWNER)
     row = _invitation(membership, invitation_id)
     _do(request, lambda: renew(row, membership.account), f"The invitation of {row.email} is renewed.")

@@ -191,7 +191,7 @@ class Notice(models.Model):
     # Whether the console shows it. The others are only mailed.
     in_console = models.BooleanField(default=True)
     read_at = models.DateTimeField(null=True)
-    # Whether the next mail to this member will contain it.
+    # Whether the next email to this member will contain it.
     waits_for_mail = models.BooleanField(default=False)
 
     class Meta:
@@ -241,7 +241,7 @@ class NoticeCause(models.Model):
 
 
 class NoticeSettings(models.Model):
-    """The notices that a member of a project wants, and when the last mail with notices was sent to them.
+    """The notices that a member of a project wants, and when the last email with notices was sent to them.
 
     `choices` has the topics whose switches differ from the defaults of the member's role, each with `console` and
     `mail` (notices/choices.py).

@@ -57,7 +57,7 @@ AUTHORIZATION_HELP = {
         "Send the parameters themselves in the query.",
     ),
     "unmet_authentication_requirements": ErrorHelp(
-        "Your request or your client’s settings require two factors or a passkey, but you sent prompt=none and the "
+        "Your request or your app’s settings require two factors or a passkey, but you sent prompt=none and the "
         "person has signed in with less, or the person pressed Cancel, or none of the required values is supported.",
         "Send the request without prompt=none, so that the person can meet the level. Offer to try again, or continue "
         "without the feature that needs it.",
@@ -86,7 +86,7 @@ TOKEN_HELP = {
     ),
     "invalid_grant": ErrorHelp(
         "The code or refresh token is expired, already used or belongs to another client, redirect_uri or "
-        "code_verifier does not match the request, the person removed your app, the client is off, or its project is "
+        "code_verifier does not match the request, the person removed your app, the app is off, or its project is "
         "suspended.",
         "Start a new sign-in. If the error happens with every code, exchange each code only once and before it "
         "expires, with the same redirect_uri and the verifier of the challenge. Always store the newest refresh token.",

@@ -117,7 +117,7 @@ def _sign_ins() -> Card:
 def _errors() -> Card:
     found = readers.api_calls()
     most = found["all_rows"] >= readers.MOST_COUNTED
-    of = f"the newest {readers.MOST_COUNTED:,} calls" if most else f"{found['all_rows']:,} calls"
+    of = f"the newest {readers.MOST_COUNTED:,} requests" if most else f"{found['all_rows']:,} requests"
     notes = (f"Failed (5xx), of {of}", f"{found['refused']:,} refused (4xx)")
     return Card("API errors, 24 hours", f"{found['failed']:,}", notes, ATTENTION if found["failed"] else GOOD)
 
@@ -141,7 +141,7 @@ def _cases() -> Card:
 
 def _mail() -> Card:
     waiting, given_up = readers.waiting_mail(), readers.given_up_mail()
-    nothing = "The mail server refuses the ones that wait." if waiting.number else "No mail waits."
+    nothing = "The mail server refuses the ones that wait." if waiting.number else "No email waits."
     notes = [f"The oldest has waited for {_age(waiting.oldest)}" if waiting.oldest else nothing]
     notes.append(f"{_count(given_up, readers.MOST_WAITING)} given up")
     is_old = waiting.oldest is not None and clock.now() - waiting.oldest > OLD_MAIL

@@ -57,7 +57,7 @@ class SigningKeys(NamedTuple):
 
 
 def waiting_mail() -> Waiting:
-    """Return the mails that wait in the outbox, counted up to MOST_WAITING, and since when the oldest could be sent.
+    """Return the emails that wait in the outbox, counted up to MOST_WAITING, and since when the oldest could be sent.
 
     A mail that the mail server refuses is tried for three days, for example if the mailbox no longer exists. It counts
     as waiting, but for the second figure only as long as the server has accepted no later mail.
@@ -71,9 +71,9 @@ def waiting_mail() -> Waiting:
 
 
 def given_up_mail() -> int:
-    """Return the number of stored mails that could not be sent, up to MOST_WAITING.
+    """Return the number of stored emails that could not be sent, up to MOST_WAITING.
 
-    Mails with a code do not count: they end when the code does, and everyone who mistypes an email address causes one.
+    Emails with a code do not count: they end when the code does, and everyone who mistypes an email address causes one.
     """
     return Outbox.objects.filter(given_up_at__isnull=False, expires_at=None)[:MOST_WAITING].count()
 
@@ -201,9 +201,9 @@ def read_database_figures() -> list[Figure]:
 def _outbox() -> list[Figure]:
     waiting = waiting_mail()
     return [
-        Figure("outbox_waiting", "Mails that wait in the outbox", waiting.number),
+        Figure("outbox_waiting", "Emails that wait in the outbox", waiting.number),
         Figure("outbox_oldest_seconds", "Age of the oldest mail that waits", _age(waiting)),
-        Figure("outbox_given_up", "Mails without a code that were given up, while they are kept", given_up_mail()),
+        Figure("outbox_given_up", "Emails without a code that were given up, while they are kept", given_up_mail()),
     ]
 
 

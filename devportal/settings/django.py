@@ -200,7 +200,7 @@ MAIL_DIR = DATA_DIR / "mail"
 if EMAIL_BACKEND == "django.core.mail.backends.smtp.EmailBackend":
     EMAIL_BACKEND = "core.mail.BoundedEmailBackend"
 # Seconds to wait for a mail server: for each response; in total until it has accepted the sign-in, and again until
-# it has accepted a mail.
+# it has accepted an email.
 EMAIL_TIMEOUT = 10
 MAIL_DELIVERY_SECONDS = 20
 

@@ -50,7 +50,7 @@ ALLOWED_HOSTS: list[str] = env.list(
     "ALLOWED_HOSTS", default=sorted({*hosts, *admin_host}) + (["127.0.0.1"] if EMBEDDED else [])
 )
 
-# Links on every page and in mails: help and the service's own terms. Empty: no link.
+# Links on every page and in emails: help and the service's own terms. Empty: no link.
 SUPPORT_EMAIL: str = env.str("SUPPORT_EMAIL", "")
 HELP_URL: str = env.str("HELP_URL", "")
 PRIVACY_URL: str = env.str("PRIVACY_URL", "")
@@ -88,7 +88,7 @@ REFRESH_GRACE_SECONDS = env.int("REFRESH_GRACE_SECONDS", 0, between=(0, 5 * 60))
 LOST_RESPONSE_SECONDS = 30
 # How long a person may take from the app's request to their answer on the consent page.
 PENDING_REQUEST_SECONDS = env.int("PENDING_REQUEST_SECONDS", 3600, between=(5 * 60, 24 * 3600))
-# How long the session of a browser lasts if nobody is signed in. A code from a mail is valid for 15 minutes.
+# How long the session of a browser lasts if nobody is signed in. A code from an email is valid for 15 minutes.
 ANONYMOUS_SESSION_SECONDS = max(PENDING_REQUEST_SECONDS, 3600)
 UNVERIFIED_APP_PEOPLE = env.int(
     "UNVERIFIED_APP_PEOPLE", 100, between=(1, 1_000_000)
@@ -130,9 +130,9 @@ PASSKEY_CHALLENGES_PER_MINUTE = env.int("PASSKEY_CHALLENGES_PER_MINUTE", 120, be
 # Searches of the docs from one IP address.
 DOCS_SEARCHES_PER_MINUTE = env.int("DOCS_SEARCHES_PER_MINUTE", 120, between=(1, 10_000))
 KNOWN_BROWSER_DAYS = env.int("KNOWN_BROWSER_DAYS", 365, between=(1, 3650))
-# Mails to one mailbox that anyone can trigger, however many IP addresses request them.
+# Emails to one mailbox that anyone can trigger, however many IP addresses request them.
 MAILS_PER_RECIPIENT_PER_DAY = env.int("MAILS_PER_RECIPIENT_PER_DAY", 6, between=(1, 1000))
-# Mails to one person about sign-ins from new browsers.
+# Emails to one person about sign-ins from new browsers.
 NEW_BROWSER_MAILS_PER_DAY = env.int("NEW_BROWSER_MAILS_PER_DAY", 20, between=(1, 1000))
 # Submissions of each form whose view is marked as limited (core/limits/middleware.py).
 FORMS_PER_ADDRESS_PER_MINUTE = env.int("FORMS_PER_ADDRESS_PER_MINUTE", 20, between=(1, 10_000))

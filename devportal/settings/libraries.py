@@ -43,7 +43,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False  # Celery's processes use LOGGING as we
 CELERY_TASK_QUEUES = [Queue(name, routing_key=name) for name in ("celery", "mail", "events")]  # type: ignore[no-untyped-call]
 CELERY_TASK_ROUTES = {f"accounts.tasks.{name}": {"queue": "mail"} for name in ("send_mail", "send_waiting_mail")}
 CELERY_TASK_ROUTES["oidc.events.tasks.send_deliveries"] = {"queue": "events"}
-CELERY_WORKER_PREFETCH_MULTIPLIER = 1  # no worker reserves a mail that another one could send
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1  # no worker reserves an email that another one could send
 # A task that takes longer is stopped. Its next run does the rest.
 CELERY_TASK_SOFT_TIME_LIMIT, CELERY_TASK_TIME_LIMIT = 540, 600
 CELERY_BEAT_SCHEDULE = tasks.SCHEDULE  # the modules that declare tasks fill it
@@ -75,7 +75,7 @@ ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = 1000
 ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_CHANGE = False
 ACCOUNT_PASSWORD_RESET_BY_CODE_ENABLED = True
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_TIMEOUT = ACCOUNT_PASSWORD_RESET_BY_CODE_TIMEOUT = 15 * 60
-# Wrong attempts per mailed code. Each further code is a mail, and the mails per day are limited.
+# Wrong attempts per mailed code. Each further code is an email, and the emails per day are limited.
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_MAX_ATTEMPTS = ACCOUNT_PASSWORD_RESET_BY_CODE_MAX_ATTEMPTS = 3
 ACCOUNT_LOGIN_ON_PASSWORD_RESET = True
 ACCOUNT_CHANGE_EMAIL = True

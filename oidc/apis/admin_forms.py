@@ -20,7 +20,7 @@ MAX_RULES_TEXT = 50_000
 _RULES_HELP = (
     "For forward authentication: one rule on each line, with method, path and scope, such as GET /events* "
     "calendar.read. The method * stands for every method, and a path may end in *. The first rule that matches counts. "
-    "Calls without a matching rule are refused."
+    "Requests without a matching rule are refused."
 )
 
 

@@ -140,7 +140,7 @@ def clean_optional_scopes(client: Client, names: Iterable[str]) -> str:
     """
     chosen = set(names)
     if refused := sorted(chosen - {scope.name for scope in optional_candidates(client)}):
-        raise ValidationError(f"This client can't make {', '.join(map(printable_name, refused))} optional.")
+        raise ValidationError(f"This app can't make {', '.join(map(printable_name, refused))} optional.")
     return format_scope(chosen)
 
 

@@ -22,7 +22,7 @@ class ScopeUse(StrEnum):
 USE_TEXTS = {
     ScopeUse.CONSENT: "{scope} can't be deleted: at least one person has granted it to an app.",
     ScopeUse.AUTHORIZATION: "{scope} can't be deleted: tokens were issued for it.",
-    ScopeUse.APPROVAL: "{scope} can't be deleted: at least one client has an approval for it.",
+    ScopeUse.APPROVAL: "{scope} can't be deleted: at least one app has an approval for it.",
     ScopeUse.REVIEW: "{scope} can't be deleted: at least one app review is about it.",
     ScopeUse.API_KEY: "{scope} can't be deleted: at least one API key has it.",
 }

@@ -18,7 +18,7 @@ from oidc.tokens import codes
 
 @dataclass(frozen=True)
 class ClientUnavailable:
-    """The client is off or its project suspended. This shows a page and never redirects."""
+    """The app is off or its project suspended. This shows a page and never redirects."""
 
     client: Client
 

@@ -198,12 +198,12 @@ def _as_endpoint(check: checks.Check) -> Callable[[RequestUnderTest], None]:
 TITLES: dict[checks.Check, str] = {
     checks.check_client: "client_id names a registered app",
     checks.check_redirect_uri: "redirect_uri exactly matches a registered redirect URL",
-    checks.check_client_enabled: "The client is on, and its project is not suspended",
+    checks.check_client_enabled: "The app is on, and its project is not suspended",
     checks.check_parameters: "state and response_type are present, and no parameter is repeated or too long",
     checks.check_code_challenge: "code_challenge and code_challenge_method follow PKCE with S256",
     checks.check_prompt: "prompt and max_age, if sent, have supported values",
     checks.check_acr: "claims, if sent, is readable and requests a supported level",
-    checks.check_scope: "scope includes openid, and only scopes that this client may request",
+    checks.check_scope: "scope includes openid, and only scopes that this app may request",
     checks.check_resource: "Each resource, if sent, is an API that scope has a scope of",
 }
 _READABLE = ("readable",)

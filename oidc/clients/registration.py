@@ -102,7 +102,7 @@ def create_client(
     with transaction.atomic():
         lock_project(project.pk)
         if project.clients.count() >= settings.CLIENTS_PER_PROJECT:
-            raise QuotaExceeded(f"This project has {settings.CLIENTS_PER_PROJECT} clients, which is the maximum.")
+            raise QuotaExceeded(f"This project has {settings.CLIENTS_PER_PROJECT} apps, which is the maximum.")
         client = Client.objects.create(
             project=project,
             client_id=new_client_id(),

@@ -50,7 +50,7 @@ class Problem:
 
     @property
     def label(self) -> str:
-        """The kind of proof, as shown on pages and in mails."""
+        """The kind of proof, as shown on pages and in emails."""
         return PROOFS[ProjectDomain.Method(self.proof)]
 
     @property

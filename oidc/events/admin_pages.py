@@ -18,7 +18,7 @@ from oidc.events.queueing import JTI_LENGTH
 from oidc.models import Delivery, EventReceiver
 from oidc.projects.roles import Gone
 
-_DELETED = "This client is deleted."
+_DELETED = "This app is deleted."
 
 
 def _client_pk(client_id: str) -> int:
@@ -69,7 +69,7 @@ def _send_failed_again(request: HttpRequest, receiver: EventReceiver, form: Any)
 class EventReceiverAdmin(ReadOnlyModelAdmin[EventReceiver]):
     """URLs of clients that receive events. Developers change them in the console."""
 
-    empty_text = "No client receives events yet. Developers set that up in the console."
+    empty_text = "No app receives events yet. Developers set that up in the console."
     list_display = ("client", "channel", "url", "state", "failures", "failing_since", "paused_at")
     list_filter = (StateFilter,)
     list_select_related = ("client",)

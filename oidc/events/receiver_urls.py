@@ -14,7 +14,7 @@ from oidc.values.redirect_uris import RULES, apply_rules, is_own_address
 
 OWN_ADDRESS = "This URL belongs to the service itself. Enter a URL of your app."
 FOREIGN_HOST = (
-    "{host} is neither the host of one of the client’s redirect URLs nor on a domain that your project has proven. Use "
+    "{host} is neither the host of one of the app’s redirect URLs nor on a domain that your project has proven. Use "
     "such a host, or prove the domain first."
 )
 OUTSIDE_REVIEW = (
@@ -28,7 +28,7 @@ LOOPBACK_BEFORE_REVIEW = (
 )
 PLAYGROUND_BEFORE_REVIEW = (
     "The playground shows the events to the project’s developers, so it receives none of a reviewed app, whose events "
-    "are about many people. Use another client to test."
+    "are about many people. Use another app to test."
 )
 ONLY_HTTPS = "Enter a URL that begins with https://."
 ONLY_443 = "Only port 443, the port of https, is used. Remove the port."

@@ -1,6 +1,6 @@
 """Invitations to projects.
 
-The mail names the sender and links to the console; opening a link changes nothing. People who sign in with the invited
+The email names the sender and links to the console; opening a link changes nothing. People who sign in with the invited
 email address, once it is verified, see the invitation in the console and answer it there. Nothing reveals whether an
 email address has an account. Rules shared with other invitations are in accounts/plans/invitations.py.
 
@@ -44,10 +44,10 @@ class AlreadyMember(Exception):
 
 
 def invite(project: Project, email: str, role: str, actor: Account) -> ProjectInvitation:
-    """Invite an email address, or renew its invitation, and send the mail.
+    """Invite an email address, or renew its invitation, and send the email.
 
-    A project sends at most one mail an hour to the same email address. A renewal within that hour takes effect without
-    a mail. Raises AlreadyMember, QuotaExceeded, Gone; ValidationError for an email address that can't receive mail.
+    A project sends at most one email an hour to the same email address. A renewal within that hour takes effect without
+    an email. Raises AlreadyMember, QuotaExceeded, Gone; ValidationError for an email address that can't receive mail.
     """
     address = stored_address(email)
     with lock_for_change(project, actor, Role.OWNER) as me:
@@ -94,7 +94,7 @@ def _open() -> Q:
 def _check_limits(
     project: Project, address: str, found: ProjectInvitation | None, actor: Account, *, mails: bool
 ) -> None:
-    """Check MEMBERS_PER_PROJECT and, if a mail is sent, the limits for mails. Raises InvitationRefused."""
+    """Check MEMBERS_PER_PROJECT and, if an email is sent, the limits for mails. Raises InvitationRefused."""
     taken = project.members.count() + ProjectInvitation.objects.filter(_open(), project=project).count()
     full = f"A project can have at most {settings.MEMBERS_PER_PROJECT} members, including invited people."
     check_places(found, taken, settings.MEMBERS_PER_PROJECT, full)

@@ -196,7 +196,7 @@ class Reason(StrEnum):
         TOKEN,
         "temporarily_unavailable",
         "Too many requests.",
-        "Your client or its IP address sent more requests in this minute than are allowed.",
+        "Your app or its IP address sent more requests in this minute than are allowed.",
         "Wait as many seconds as Retry-After says.",
         _LIMITS,
         status=429,
@@ -213,22 +213,22 @@ class Reason(StrEnum):
 
     # The client of any request
     CLIENT_OFF = _grant(
-        "The client is turned off.",
-        "A developer of the project turned the client off.",
-        "Turn the client on. People can then sign in again immediately.",
+        "The app is turned off.",
+        "A developer of the project turned the app off.",
+        "Turn the app on. People can then sign in again immediately.",
         _TURN_ON,
     )
     PROJECT_SUSPENDED = _grant(
-        "The project of the client is suspended.",
+        "The project of the app is suspended.",
         "A reviewer suspended the project.",
         "The project’s page says why, and how to appeal.",
         _APPEAL,
         log="The project is suspended.",
     )
     PROJECT_DELETED = _grant(
-        "The project of the client is deleted.",
+        "The project of the app is deleted.",
         "An owner deleted the project.",
-        "Its clients work again once an owner has restored it.",
+        "Its apps work again once an owner has restored it.",
         _PROJECT,
         log="The project is deleted.",
     )
@@ -253,7 +253,7 @@ class Reason(StrEnum):
         _PARAMETERS,
     )
     NO_REDIRECT_URI_REGISTERED = _redirect_uri(
-        "The client has no redirect URL yet.", log="No redirect URL is registered yet."
+        "The app has no redirect URL yet.", log="No redirect URL is registered yet."
     )
     REDIRECT_URI_SLASH = _redirect_uri(
         "The redirect URL differs from the registered one by the slash at its end.",
@@ -501,14 +501,14 @@ class Reason(StrEnum):
     )
     LEVEL_NOT_REACHED = _level(
         "The person did not sign in as strongly as requested.",
-        "You sent prompt=none, and the request or the client requires two factors or a passkey.",
+        "You sent prompt=none, and the request or the app requires two factors or a passkey.",
         _NO_SILENT_PAGE,
         log="The request requires a stronger sign-in than the person has made in this session, and prompt=none does "
         "not allow asking for it.",
     )
     LEVEL_DECLINED = _level(
         "The person did not sign in as strongly as requested.",
-        "The request or the client requires two factors or a passkey, and the person pressed Cancel.",
+        "The request or the app requires two factors or a passkey, and the person pressed Cancel.",
         "Offer to try again, or continue without the feature that needs it.",
         log="The person was asked for a stronger sign-in, and pressed Cancel.",
     )
@@ -656,7 +656,7 @@ class Reason(StrEnum):
         anyone=False,
     )
     SECRET_WRONG = _secret(
-        "The secret is not one of the client’s live secrets.",
+        "The secret is not one of the app’s live secrets.",
         "Compare the last four characters of the secret that the app sends, or create another secret.",
         log="The client secret is wrong. The last four characters of the live secrets: {last_four}.",
     )
@@ -667,19 +667,19 @@ class Reason(StrEnum):
         "{last_four}.",
     )
     SECRET_OF_OTHER_CLIENT = _secret(
-        "The secret is one of another client of the same project.",
+        "The secret is one of another app of the same project.",
         "Give the app the client id and the secret of the same client.",
-        log="The secret belongs to another client of the project, {name}.",
+        log="The secret belongs to another app of the project, {name}.",
         anyone=False,
     )
     SECRET_IS_API_KEY = _secret(
-        "The app sends an API key as its client secret. API keys work only in calls to /v1.",
-        "Give the app a secret of the client.",
+        "The app sends an API key as its client secret. API keys work only in requests to /v1.",
+        "Give the app one of its own secrets.",
         log="An API key was sent as the client secret.",
         anyone=False,
     )
     SECRET_MISSING = _secret(
-        "The client is a web client, and no secret was sent.",
+        "The app is a web app, and no secret was sent.",
         "Have the app send its secret in the header or in the body. If you no longer have it, create another one.",
         log="The client secret is missing.",
     )
@@ -691,7 +691,7 @@ class Reason(StrEnum):
     SECRET_UNEXPECTED = _client(
         _CLIENT_FAILED,
         "The client is of a type that has no secret.",
-        "Send client_id and no secret. If the app has a server, you can change its type to a web client.",
+        "Send client_id and no secret. If the app has a server, you can change its type to a web app.",
         _TYPE,
         log="A secret was sent, but clients of this type have none.",
     )
@@ -849,10 +849,10 @@ class Reason(StrEnum):
         log="The authorization has ended: the person's account was closed.",
     )
     ENDED_CLIENT_TYPE_CHANGED = _ended(
-        "The client’s type was changed, so its earlier tokens no longer work.",
+        "The app’s type was changed, so its earlier tokens no longer work.",
         _SIGN_IN_AGAIN,
         _SETTINGS,
-        log="The authorization has ended: the type of the client was changed.",
+        log="The authorization has ended: the type of the app was changed.",
     )
     ENDED_PROJECT_DELETED = _ended(
         "An owner deleted the project. Restoring it does not bring its tokens back.",
@@ -884,8 +884,8 @@ class Reason(StrEnum):
         "The access token has expired.", "Access tokens are short-lived.", "Refresh once.", _REFRESH
     )
     ACCESS_TOKEN_ENDED = _access_token(
-        "The authorization has ended, the app's access was removed, or the client is off.",
-        "The person removed your app, the refresh token was revoked or reused, or the client is off.",
+        "The authorization has ended, the app's access was removed, or the app is off.",
+        "The person removed your app, the refresh token was revoked or reused, or the app is off.",
         "Refresh once. If this fails, have the person sign in again.",
         _REFRESH,
     )

@@ -141,7 +141,7 @@ def notes_for(uri: str, others: Set[str]) -> list[str]:
     if parts.hostname in LOOPBACK_HOSTS and parts.port is None:
         notes.append("The port has to match exactly. Add a URL for each port that your app may use.")
     if uri == playground_redirect_uri():
-        notes.append("The console's playground uses this URL to try out this client.")
+        notes.append("The console's playground uses this URL to try out this app.")
     return notes
 
 
@@ -245,7 +245,7 @@ def clean_redirect_uris(texts: Sequence[str], most: int, *, required: bool = Fal
         raise ValidationError([f"{entry.address[:100]}: {entry.error}" for entry in faulty])
     kept = [entry.address for entry in entries if not entry.is_repeat]
     if len(kept) > most:
-        raise ValidationError(f"A client can have at most {most} of these URLs, but {len(kept)} were entered.")
+        raise ValidationError(f"An app can have at most {most} of these URLs, but {len(kept)} were entered.")
     if required and not kept:
         raise ValidationError("Add at least one URL. Without it, nobody can sign in.")
     return kept

@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def thief(monkeypatch: pytest.MonkeyPatch) -> Browser:
-    # Mails are looked for in the outbox, and are wiped once they are sent.
+    # Emails are looked for in the outbox, and are wiped once they are sent.
     monkeypatch.setattr("accounts.mail.outbox._announce", lambda pk: None)
     return sign_in(Browser(), make_account(OLD))
 

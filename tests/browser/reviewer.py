@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.steps import sign_in
 from tests.services.service import Service
 
-SEE_FIRST = "Preview the mail"
+SEE_FIRST = "Preview the email"
 
 
 class Reviewer:
@@ -42,7 +42,7 @@ class Reviewer:
         expect(self.page.get_by_text("The review has started")).to_be_visible()
 
     def take_step(self, title: str, reasons: tuple[str, ...] = (), note: str = "") -> str:
-        """Take a step of the open review with its form, and return the mails of its preview."""
+        """Take a step of the open review with its form, and return the emails of its preview."""
         form = self.begin_step(title)
         for reason in reasons:
             form.get_by_label(reason, exact=True).check()

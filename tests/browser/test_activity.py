@@ -1,4 +1,4 @@
-"""Someone else signs in: the owner gets a mail, follows it, and ends that session."""
+"""Someone else signs in: the owner gets an email, follows it, and ends that session."""
 
 import re
 

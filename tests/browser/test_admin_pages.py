@@ -64,7 +64,7 @@ def test_screens_of_operators(declared: dict[str, str], browser: Chromium, axe: 
         ):  # fmt: skip
             follow(page, name)
             camera.take(f"admin-{name.lower().replace(' ', '-')}")
-        page.get_by_role("link", name="Preview all mails").click()
+        page.get_by_role("link", name="Preview all emails").click()
         camera.take("admin-mails")
         page.locator('a[href$="/email_confirmation_signup/2/"]').click()
         for scheme in ("light", "dark"):
@@ -144,7 +144,7 @@ def test_a_review_in_the_admin(declared: dict[str, str], browser: Chromium, axe:
             camera.take("reviewer-request-changes")
             form.get_by_label("The logo is not recognizable").check()
             form.locator("textarea[name=text]").fill("It is one colour.")
-            form.get_by_role("button", name="Preview the mail").click()
+            form.get_by_role("button", name="Preview the email").click()
             expect(as_reviewer.locator(".mail")).to_contain_text("It is one colour.")
             camera.take("reviewer-mail")
             as_reviewer.get_by_role("button", name="Request changes").click()

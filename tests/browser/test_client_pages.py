@@ -258,7 +258,7 @@ def test_a_signed_out_developer_finds_a_warning_and_no_focus_on_save(
         expect(page.locator("#for-developers")).to_be_visible()
         expect(page.locator("body")).to_contain_text("The host app.starling.test has nothing in common")
         camera.take("sign-in-error-foreign-host")
-        page.get_by_role("link", name="Add this URL to the client").click()
+        page.get_by_role("link", name="Add this URL to the app").click()
         expect(page.locator("body")).to_contain_text("app.starling.test has nothing in common")
         assert page.evaluate("document.activeElement.textContent.trim()") != "Save"
         camera.take("client-settings-foreign-host")

@@ -200,7 +200,7 @@ def test_the_old_address_takes_the_account_back(guarded: Service, apps: tuple[Ap
         watch = Watch(page.context)
         page.goto(f"{guarded.address}/account/address/take-back")
         page.get_by_label("Your old email address").fill(MOVED)
-        page.get_by_label("Code from that mail").fill(guarded.code_mailed_to(MOVED))
+        page.get_by_label("Code from that email").fill(guarded.code_mailed_to(MOVED))
         page.get_by_role("button", name="Take the email address back").click()
         heading(page, "The email address is yours again")
         page.get_by_role("link", name="Choose a new password").click()

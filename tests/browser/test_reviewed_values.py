@@ -219,7 +219,7 @@ def first_approval(as_reviewer: Reviewer, camera: Camera) -> None:
     expect(as_reviewer.page.get_by_text("This field is required").first).to_be_visible()
     camera.take("trust-approval-not-ticked")
     as_reviewer.open_from_the_queue()
-    assert as_reviewer.take_step("Approve") == "", "the developers get a mail of the first approval"
+    assert as_reviewer.take_step("Approve") == "", "the developers get an email of the first approval"
     expect(as_reviewer.page.locator("#second-approval")).to_contain_text("You gave the first approval")
     camera.take("trust-first-approval")
 

@@ -129,7 +129,7 @@ def test_options_of_connections_are_read(query: str) -> None:
         "smtp+tls://",
         "smtp+tls://portal:hunter2@mail.example.com:99999",
         "smtp+tls://portal:hunter2/x@mail.example.com:587",
-        "smtps://portal:hunter2@mail.example.com:465",  # would use STARTTLS, and never send a mail
+        "smtps://portal:hunter2@mail.example.com:465",  # would use STARTTLS, and never send an email
         "consolemail://",  # would print codes into the log
         "dummymail://",
     ],

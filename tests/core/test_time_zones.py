@@ -1,4 +1,4 @@
-"""Times in the reader's time zone: on pages by the browser's cookie, in mails by the account."""
+"""Times in the reader's time zone: on pages by the browser's cookie, in emails by the account."""
 
 import re
 from datetime import UTC, datetime, timedelta

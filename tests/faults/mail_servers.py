@@ -21,13 +21,13 @@ FAULTS = ("refuses", "down", "closes", "silent", "hangs after DATA", "drips")
 
 
 def text_of(message: Any) -> str:
-    """Return a mail's plain text."""
+    """Return an email's plain text."""
     return str(message.get_body(("plain",)).get_content())
 
 
 @dataclass
 class MailServer:
-    """A port on the loopback address, and the mails that were accepted there."""
+    """A port on the loopback address, and the emails that were accepted there."""
 
     port: int = field(default_factory=keeper.free_port)
     taken: list[tuple[str, Any]] = field(default_factory=list)  # recipient and message

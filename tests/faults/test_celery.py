@@ -43,8 +43,8 @@ def test_tasks_of_a_killed_worker_are_done_once_by_the_next_one(production: Rig,
     ):
         for person in people:
             person.sign_up()
-        # One mail at least is on its way, and counts of usage wait for the table in the middle of their transaction.
-        wait_until(lambda: mail_server.asked > 0, "no mail is under way")
+        # One email at least is on its way, and counts of usage wait for the table in the middle of their transaction.
+        wait_until(lambda: mail_server.asked > 0, "no email is under way")
         wait_until(lambda: _waits_for_the_table(production), "no counts are being written")
         os.killpg(worker.pid, signal.SIGKILL)
         worker.wait()

@@ -71,7 +71,7 @@ def test_sign_up_works_and_codes_arrive_after_recovery(production: Rig, mail_ser
     assert [(row[0], "no such mailbox" in row[1], row[2]) for row in rows] == [(True, True, "")]
     assert production.postgres.execute("SELECT count(*) FROM accounts_outbox WHERE body_encrypted <> ''") == [(0,)]
     for person in people.values():
-        assert len(mail_server.to(person.email)) <= 1, "a mail went out twice"
+        assert len(mail_server.to(person.email)) <= 1, "an email went out twice"
     codes = [text_of(message).split() for _, message in mail_server.taken]
     logged = production.service.logged()
     assert not [word for words in codes for word in words if len(word) == 9 and word[4] == "-" and word in logged]

@@ -152,7 +152,7 @@ class Journey:
         self.picture = self._picture()
 
     def invite(self, address: str) -> Person:
-        """Invite someone to the project, so that a mail waits in the outbox; return the signed-in owner."""
+        """Invite someone to the project, so that an email waits in the outbox; return the signed-in owner."""
         owner = self.person(OWNER)
         members = f"{self.address}/console/p/{self.project}/team"
         page = owner.visit(members)

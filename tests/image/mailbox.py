@@ -1,4 +1,4 @@
-"""A mail server on a loopback port that stores the mails that it gets."""
+"""A mail server on a loopback port that stores the emails that it gets."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.services import keeper
 
 
 class Mailbox(MessageHandler):
-    """Stores the mails that arrive."""
+    """Stores the emails that arrive."""
 
     def __init__(self, port: int) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class Mailbox(MessageHandler):
         self.mails.append(message)
 
     def holds(self, address: str) -> bool:
-        """Return whether a mail to this email address has arrived."""
+        """Return whether an email to this email address has arrived."""
         return any(address in str(mail["To"]) for mail in self.mails)
 
 

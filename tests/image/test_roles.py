@@ -35,7 +35,7 @@ def test_all_roles_run_from_one_image_and_move_with_their_data(redis_url: str) -
             hosts_are_split(journey)
             journey.live()
             owner = journey.invite("eve@example.com")
-            soon(lambda: mails.holds("eve@example.com"), "a mail")
+            soon(lambda: mails.holds("eve@example.com"), "an email")
             for _ in range(CALLS):
                 journey.call(journey.api_key)
             soon(lambda: journey.counted(owner) >= 1, "a count of calls")

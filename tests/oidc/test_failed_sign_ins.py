@@ -157,7 +157,7 @@ def test_viewers_get_no_link_to_actions_that_they_can_not_do(app: RelyingParty, 
     assert "add=" not in page
     Client.objects.update(enabled=False)
     page = text_of(app.authorize())
-    assert "The client is turned off." in page
+    assert "The app is turned off." in page
     assert "#switch" not in page
 
 

@@ -46,7 +46,7 @@ def test_a_first_sign_in(newcomer: RelyingParty, person: Account) -> None:
     app = newcomer
     came = step(2, app.authorize, 302)
     step(2, lambda: app.browser.get(came["Location"]), 200)
-    back = sign_in_step(app, person, came, 11)  # a new browser: with the mail that tells of it
+    back = sign_in_step(app, person, came, 11)  # a new browser: with the email that tells of it
     again = step(1, lambda: app.browser.get(back["Location"]), 302)
     page = step(6, lambda: app.browser.get(again["Location"]), 200)
     step(12, lambda: app.answer_consent(page), 200)

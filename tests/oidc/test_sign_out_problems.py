@@ -163,7 +163,7 @@ def test_a_bad_hint_shows_developers_the_reason(app: RelyingParty, member: Accou
     assert "<mark>" in page
     Client.objects.update(post_logout_redirect_uris="")
     sent = {"id_token_hint": app.tokens()["id_token"], "post_logout_redirect_uri": OTHER}
-    assert "The client has no sign-out URL yet." in text_of(log_out(app.browser, **sent))
+    assert "The app has no sign-out URL yet." in text_of(log_out(app.browser, **sent))
 
 
 @pytest.mark.parametrize("uri", ["javascript:alert(1)", "https://x.example/?token=hidden-value", "http://x.example/"])

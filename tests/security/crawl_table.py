@@ -463,7 +463,7 @@ GROUPS = (
         """,
     ),
     Group(
-        "A client",
+        "An app",
         PAGE,
         "anonymous others viewer developer owner",
         """
@@ -615,7 +615,7 @@ GROUPS = (
         """,
     ),
     Group(
-        "What the mails look like",
+        "What the emails look like",
         ADMIN,
         "others reviewer operator superuser",
         """

@@ -33,7 +33,7 @@ from tests.urls import every_url
 Step = Callable[[int, dict[str, Any]], Any]
 # The messages of forms when a limit of the table is reached.
 MESSAGES = re.compile(
-    r"[Ss]everal mails|many invitations|too many reports|up to 2 |is the maximum|may have|at most|[0-9] [kK]B"
+    r"[Ss]everal emails|many invitations|too many reports|up to 2 |is the maximum|may have|at most|[0-9] [kK]B"
     r"|[0-9] MB|larger than"
 )
 SPELLINGS = ["ada@example.com", "ADA@example.com", " ada@Example.COM", "Ada@EXAMPLE.com "]
@@ -206,7 +206,7 @@ def mails_when_asked_again(world: World) -> Step:
 
     def step(n: int, changes: dict[str, Any]) -> Any:
         session = browser.session
-        session.pop("code_sent", None)  # otherwise no second mail is sent within a minute
+        session.pop("code_sent", None)  # otherwise no second email is sent within a minute
         session.save()
         return browser.post(world.path, {"action": "send"}, **changes)
 
@@ -282,7 +282,7 @@ def wrong_codes_in_a_row(world: World) -> Step:
 # --- Forms and codes ---
 
 
-@drives("forms for sign-up, reset, codes, passkeys and leaked keys; calls from the docs")
+@drives("forms for sign-up, reset, codes, passkeys and leaked keys; requests from the docs")
 def forms_of_anyone(world: World) -> Step:
     return lambda n, changes: Browser().post(world.path, {"email": f"n{n}@example.com"}, **changes)
 
@@ -421,7 +421,7 @@ def projects(world: World) -> Step:
     return lambda n, changes: world.browser.post(world.path, {"name": f"Notes {n}", "once": new_token()}, **changes)
 
 
-@drives("clients", within=1)  # one already exists
+@drives("apps", within=1)  # one already exists
 def clients(world: World) -> Step:
     form = {"type": "spa", "redirect_uris": "https://app.example.com/callback"}
     return lambda n, changes: world.browser.post(
@@ -549,7 +549,7 @@ def get(path: str, credential: str, changes: dict[str, Any]) -> Any:
     return Browser().get(path, **changes | {"headers": changes["headers"] | {"Authorization": f"Bearer {credential}"}})
 
 
-@drives("calls of an API key")
+@drives("requests of an API key")
 def calls_of_a_key(world: World) -> Step:
     key = make_key(world.project)[1]
     return lambda n, changes: get(world.path, key, changes)
@@ -558,14 +558,14 @@ def calls_of_a_key(world: World) -> Step:
 SCOPES = ("openid", "email", "profile", "account.read")
 
 
-@drives("calls of an app")
+@drives("API requests of an app")
 def calls_of_an_app(world: World) -> Step:
     client = make_client(world.project, approved_scopes=["account.read"])
     tokens = [make_access_token(client, make_account(), SCOPES) for _ in range(3)]
     return lambda n, changes: get(world.path, tokens[n], changes)
 
 
-@drives("calls for a user")
+@drives("API requests for a user")
 def calls_for_a_person(world: World) -> Step:
     client = make_client(world.project, approved_scopes=["account.read"])
     tokens = [make_access_token(client, world.person, SCOPES) for _ in range(3)]

@@ -159,7 +159,7 @@ def test_a_session_beside_a_signed_in_one_is_kept_for_an_hour(app: RelyingParty)
 
 
 def test_a_right_password_alone_does_not_make_it_longer(stranger: RelyingParty) -> None:
-    # An address that is not proven yet: what is missing is a code from a mail.
+    # An address that is not proven yet: what is missing is a code from an email.
     unproven = make_account("eve@example.com", verified=False)
     stranger.authorize()
     form = {"login": unproven.email, "password": PASSWORD}

@@ -78,7 +78,7 @@ def is_beyond(row: Row, response: Any) -> bool:
     if row.beyond.startswith("mailbox verification"):
         return bool(response.status_code == 302 and response["Location"] == "/account/login/mailbox/")
     if row.beyond.startswith("page"):
-        return bool(response.status_code == 200 and "We sent you several mails already" in text)
+        return bool(response.status_code == 200 and "We sent you several emails already" in text)
     if row.beyond.startswith("error in the form"):
         return bool(response.status_code == 200 and limit_drives.MESSAGES.search(text))
     return bool(response.status_code == 302 and response["Location"].startswith("/account/login"))

@@ -1,4 +1,4 @@
-"""A few mails a day that anyone can cause go to one mailbox; the page says when no more do."""
+"""A few emails a day that anyone can cause go to one mailbox; the page says when no more do."""
 
 import re
 from typing import Any
@@ -35,7 +35,7 @@ def words(page: Any) -> str:
 
 
 def said(page: Any) -> bool:
-    return bool(page.status_code == 200 and b"We sent you several mails already" in page.content)
+    return bool(page.status_code == 200 and b"We sent you several emails already" in page.content)
 
 
 def test_reset_mails_per_mailbox_are_limited(person: Account, mailoutbox: list[Any], later: Any) -> None:

@@ -152,7 +152,7 @@ def test_every_address_is_notified_and_it_is_audited(person: Account, secret: st
 
 
 def test_its_start_ends_all_sessions(person: Account, secret: str) -> None:
-    """One that began with a passkey is younger than the new password: its owner would have to notice the mail."""
+    """One that began with a passkey is younger than the new password: its owner would have to notice the email."""
     key = SoftKey()
     give_key(person, key)
     sign_in_by_mail(person)

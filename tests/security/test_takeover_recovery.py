@@ -78,7 +78,7 @@ def is_open() -> bool:
 
 
 def stop_mails() -> dict[str, str]:
-    """Return the link that stops the recovery in the newest mail about its start, by email address."""
+    """Return the link that stops the recovery in the newest email about its start, by email address."""
     links = {}
     for row in Outbox.objects.filter(subject__contains="being recovered").order_by("pk"):
         found = re.search(r"/account/recovery/\?code=(\S+)", encryption.decrypt(row.body_encrypted))

@@ -55,7 +55,7 @@ DAY = 24 * 3600
 
 @pytest.fixture(autouse=True)
 def commits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run on_commit callbacks at once, but send no mail: a mail with a code can't be read once it is sent."""
+    """Run on_commit callbacks at once, but send no email: an email with a code can't be read once it is sent."""
     monkeypatch.setattr("accounts.mail.outbox._announce", lambda pk: None)
     monkeypatch.setattr("django.db.transaction.on_commit", lambda do, robust=False: do())
 

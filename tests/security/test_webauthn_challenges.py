@@ -39,7 +39,7 @@ def reach_two_step_page(browser: Browser, account: Account) -> Options:
 
 
 def reach_two_step_page_by_reset(account: Account) -> tuple[Browser, Options]:
-    """Choose a new password by a code from the mail, and stop at two-step verification until it has expired."""
+    """Choose a new password by a code from the email, and stop at two-step verification until it has expired."""
     browser = sign_in_by_mail(account)
     options: Options = browser.get(TWO_STEP_PAGE).context["js_data"]["request_options"]
     let_expire(browser)

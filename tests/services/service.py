@@ -33,7 +33,7 @@ from tests.services.commands import Commands
 ROOT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 120
 STOP_SECONDS = 10
-# In a mail, the code is on a separate, indented line.
+# In an email, the code is on a separate, indented line.
 CODE = re.compile(r"^ {4}(\S+)$", re.MULTILINE)
 # Loaded once, because loading them in each client would take longer than a request.
 CERTIFICATES = ssl.create_default_context()
@@ -129,7 +129,7 @@ class Service:
             self._commands = None
 
     def mails(self, address: str) -> list[str]:
-        """Return the texts of the mails to an email address, the oldest first."""
+        """Return the texts of the emails to an email address, the oldest first."""
         texts = []
         for file in sorted((self.home / "mail").glob("*.eml")):
             message = email.message_from_bytes(file.read_bytes(), policy=email.policy.default)

@@ -19,7 +19,7 @@ class State(StrEnum):
     """The state of a receiver."""
 
     OFF = auto()
-    ON_HOLD = auto()  # the client is off, or its project suspended
+    ON_HOLD = auto()  # the app is off, or its project suspended
     PAUSED = auto()
     FAILING = auto()
     WORKING = auto()

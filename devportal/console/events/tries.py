@@ -12,7 +12,7 @@ from oidc.events.sending import INTERNAL, NOT_ALLOWED, TOO_MANY
 
 ACCEPTED = "The app accepted the event."
 _NOT_ALLOWED = (
-    "The URL may no longer receive events: its host is neither that of a redirect URL of this client nor on a domain "
+    "The URL may no longer receive events: its host is neither that of a redirect URL of this app nor on a domain "
     "that the project has proven, or it is outside of what the app’s review covers."
 )
 _INTERNAL = "Something went wrong on our side, so nothing was sent. We try again."

@@ -149,7 +149,7 @@ def events_test(request: HttpRequest, project_id: str, client_id: str, channel: 
     elif receiver.is_paused:
         messages.error(request, "Nothing was sent. Resume the deliveries first.")
     elif not client.is_on:
-        messages.error(request, "Nothing was sent, because the client is off or its project suspended.")
+        messages.error(request, "Nothing was sent, because the app is off or its project suspended.")
     elif act(
         request,
         membership,

@@ -75,9 +75,7 @@ def call_fix_for(call: Call) -> Fix | None:
         case "method_not_allowed":
             return Fix("Use GET.", "Endpoints", docs("me", "call"))
         case "rate_limited":
-            text = (
-                "Wait as many seconds as Retry-After says, and spread the calls. Usage shows when there are too many."
-            )
+            text = "Wait as many seconds as Retry-After says, and spread the requests. Usage shows when there are many."
             return Fix(text, "Usage", project_page(call.project, "usage"))
     if call.row.code in _OF_CODES:
         return Fix(_OF_CODES[call.row.code], call.row.code, docs("errors", f"api-{call.row.code}"))
@@ -187,7 +185,7 @@ def _repeated(client: Client) -> Fix:
         text = "The new tokens were already in use. Let one process refresh at a time, and share its response."
         return Fix(text, "How to refresh", docs("tokens", "refresh"))
     text = (
-        "If your app did not get the last response, let the client forgive lost responses. Otherwise refresh in one "
+        "If your app did not get the last response, let the app forgive lost responses. Otherwise refresh in one "
         "place at a time."
     )
     page = client_page(client, "client_settings", "lost-responses")

@@ -38,7 +38,7 @@ def _transferred(project: Project, event: Event) -> None:
 
 
 def _turned_off(project: Project, event: Event) -> None:
-    """Raise a notice if an operator turned the client off, not if a member did."""
+    """Raise a notice if an operator turned the app off, not if a member did."""
     client = Client.objects.filter(project=project, client_id=event.target).first()
     by_member = ProjectMember.objects.filter(project=project, account=event.actor).exists()
     # Only operators give a reason. They may be members as well.
@@ -95,7 +95,7 @@ def notice_leak(
 
 
 def _leak_parts(details: Mapping[str, Any]) -> list[Part]:
-    """Return where a leaked credential was found, for the mail."""
+    """Return where a leaked credential was found, for the email."""
     return [Part("Where it was found:", [details["url"]])] if details.get("url") else []
 
 

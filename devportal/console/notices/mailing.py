@@ -1,6 +1,6 @@
-"""Mails with notices: at most one an hour for each person and project.
+"""Emails with notices: at most one an hour for each person and project.
 
-The first notice is mailed within a minute. Others of the same hour are collected for the next mail.
+The first notice is mailed within a minute. Others of the same hour are collected for the next email.
 """
 
 import logging
@@ -37,7 +37,7 @@ def send_notices() -> int:
     for project_id, account_id in _waiting():
         try:
             sent += _mail(project_id, account_id)
-        except Exception:  # one mail that can't be written must not prevent the others
+        except Exception:  # one email that can't be written must not prevent the others
             log.exception("The notices of project %s for account %s could not be mailed.", project_id, account_id)
     return sent
 
@@ -54,7 +54,7 @@ def _waiting() -> list[tuple[int, int]]:
 
 @transaction.atomic
 def _mail(project_id: int, account_id: int) -> int:
-    """Queue the mail of one person and project; return 0 if another run does so, or nothing is left to mail."""
+    """Queue the email of one person and project; return 0 if another run does so, or nothing is left to mail."""
     NoticeSettings.objects.get_or_create(project_id=project_id, account_id=account_id)
     rows = NoticeSettings.objects.select_for_update(skip_locked=True, no_key=True)
     own = rows.filter(project=project_id, account=account_id).first()
@@ -116,5 +116,5 @@ def _link(notice: Notice) -> str:
 
 
 def preview(notice: Notice) -> Mail:
-    """Return the mail that an unsaved notice would be, if no other notice were in it."""
+    """Return the email that an unsaved notice would be, if no other notice were in it."""
     return render_mail(TEMPLATE, mail_context(notice.project, [notice]))

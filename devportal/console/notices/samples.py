@@ -1,4 +1,4 @@
-"""Samples of the mail with notices (docs/mail.md#samples)."""
+"""Samples of the email with notices (docs/mail.md#samples)."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ register(
     {
         "notices": Sample(
             "Notices to developers",
-            "Something happened in a project: one mail an hour has all of it",
+            "Something happened in a project: one email an hour has all of it",
             "members who want it",
             {
                 "one": _CONTEXT | {"notices": [_EXPIRES]},

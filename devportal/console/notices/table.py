@@ -14,8 +14,8 @@ from devportal.console.notices.kinds import NoticeKind, Topic
 class Definition:
     """The texts of a kind, and the page that it is about.
 
-    `title` is one line, and the subject of a mail with one notice. `body` has paragraphs, separated by empty lines.
-    `then` follows what a reviewer wrote, and stands only in mails. `page` is the URL name of a page of the client or
+    `title` is one line, and the subject of an email with one notice. `body` has paragraphs, separated by empty lines.
+    `then` follows what a reviewer wrote, and stands only in emails. `page` is the URL name of a page of the client or
     the project, and `action` the text of the link to it.
     """
 

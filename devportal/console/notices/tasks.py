@@ -6,7 +6,7 @@ from devportal.console.notices import checks, error_rates, mailing, records
 
 @periodic_task(60)
 def send_notices() -> int:
-    """Mail waiting notices, at most once an hour for each person and project; return the number of mails."""
+    """Mail waiting notices, at most once an hour for each person and project; return the number of emails."""
     return mailing.send_notices()
 
 

@@ -1,4 +1,4 @@
-"""Notices as text: title, paragraphs, and what else a mail contains, such as a reviewer's message."""
+"""Notices as text: title, paragraphs, and what else an email contains, such as a reviewer's message."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _FORMER = "Someone who is no longer a member"
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a mail after the body: a lead, and either a list or a quotation."""
+    """A part of an email after the body: a lead, and either a list or a quotation."""
 
     lead: str
     items: Sequence[str] = ()
@@ -60,12 +60,12 @@ def body_of(notice: Notice) -> list[str]:
 
 
 def then_of(notice: Notice) -> str:
-    """Return the last sentences of a mail, or ""."""
+    """Return the last sentences of an email, or ""."""
     return fill_in(definition_of(notice).then, _values(notice))
 
 
 def parts_of(notice: Notice) -> list[Part]:
-    """Return what stands after the body in a mail."""
+    """Return what stands after the body in an email."""
     parts = _parts.get(NoticeKind(notice.kind))
     return parts(notice.details) if parts else []
 

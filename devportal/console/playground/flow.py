@@ -228,7 +228,7 @@ PROMPTS = {
 PARAMETERS = {
     "response_type": "you want a code",
     "client_id": "this client",
-    "redirect_uri": "where the response goes; registered on the client, character for character",
+    "redirect_uri": "where the response goes; registered on the app, character for character",
     "scope": "the scopes that you request",
     "state": "random; must come back unchanged",
     "nonce": "random; must come back in the ID token",

@@ -102,7 +102,7 @@ def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> H
     """POST …/playground/begin: create an authorization request."""
     membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     if not flow.is_registered(client):
-        messages.error(request, "Add the playground’s redirect URL to this client first.")
+        messages.error(request, "Add the playground’s redirect URL to this app first.")
         return redirect_to_client(client, "playground")
     scope = " ".join(flow.choose_scopes(client, request.POST.getlist("scope")))
     form = RequestForm(request.POST)
@@ -125,7 +125,7 @@ def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -
     if run is None or not run.has_code:
         return redirect_to_client(client, "playground")
     if client.has_secret and not client.secrets.live().exists():
-        messages.error(request, "This client has no live secret, so its app can’t exchange codes. Create one first.")
+        messages.error(request, "This app has no live secret, so it can’t exchange codes. Create one first.")
         return redirect_to_client(client, "playground")
     secret = request.POST.get("client_secret", "").strip()[:LONGEST_SECRET]
     if not _is_first(request, membership):

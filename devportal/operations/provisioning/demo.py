@@ -34,7 +34,7 @@ def prepare_demo(file: Path) -> str:
         what = ", ".join(roles.get(person["email"], [])) or "person"
         lines.append(f"  {person['email']}  {person['password']}  ({what})")
     for project in result["projects"]:
-        lines.append(f"Clients of {project['name']}")
+        lines.append(f"Apps of {project['name']}")
         lines += [f"  {client['client_id']}  {client['type']:<6}  {client['name']}" for client in project["clients"]]
         if "deleted" in project:
             lines.append("  They do not work, because an owner has deleted the project. The console can restore it.")

@@ -128,7 +128,7 @@ class ProjectTable(Table):
                 raise table_error("members", position, "role", "the owner can't have another role")
         for position, client in enumerate(attrs["clients"]):
             if project is not None and clients_named(project, client["name"]).count() > 1:
-                message = "several clients of the project have this name; rename all but one first"
+                message = "several apps of the project have this name; rename all but one first"
                 raise table_error("clients", position, "name", message)
             if scope := unapproved_optional_scope(client, project):
                 raise table_error("clients", position, "optional_scopes", f"{scope} is not among its approved_scopes")

@@ -1,4 +1,4 @@
-"""Handlers of the admin actions of app review, and previews of the mails that they send."""
+"""Handlers of the admin actions of app review, and previews of the emails that they send."""
 
 from collections.abc import Callable
 from typing import Any
@@ -58,7 +58,7 @@ def approval_preview(request: HttpRequest, review: AppReview, form: Any) -> list
 
 
 def withdrawal_preview(request: HttpRequest, review: AppReview, form: Any) -> list[Preview]:
-    """Return the preview of the mail about a withdrawn approval."""
+    """Return the preview of the email about a withdrawn approval."""
     client = review.client
     held = client.approved_scopes.split()
     gone = held if form.scopes is None else form.scopes
@@ -74,7 +74,7 @@ def withdrawal_preview(request: HttpRequest, review: AppReview, form: Any) -> li
 
 
 def project_preview(kind: str) -> Previews:
-    """Return a function that previews the mail of a step that concerns a whole project."""
+    """Return a function that previews the email of a step that concerns a whole project."""
 
     def preview(request: HttpRequest, row: Any, form: Any) -> list[Preview]:
         said, project = form.cleaned_data, project_of(row)

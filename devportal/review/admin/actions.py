@@ -53,7 +53,7 @@ def _consequence_of_approving(review: Any) -> str:
 TAKE = RowAction(
     "take",
     "Assign to me",
-    "You become the assignee, and other reviewers can see it. No mail is sent.",
+    "You become the assignee, and other reviewers can see it. No email is sent.",
     action_handlers.assigning(reviewer_actions.assign, "review"),
     is_open=lambda request, review: _from("assign")(request, review) and review.assignee_id != request.user.pk,
     icon="back_hand",
@@ -61,7 +61,7 @@ TAKE = RowAction(
 ASSIGN = RowAction(
     "assign",
     "Assign to …",
-    "The new assignee gets a mail. The developers do not.",
+    "The new assignee gets an email. The developers do not.",
     action_handlers.assigning(reviewer_actions.assign, "review"),
     form=forms.AssigneeForm,
     is_open=_from("assign"),

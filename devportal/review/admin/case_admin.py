@@ -57,7 +57,7 @@ def _closing(case: Any) -> str:
 TAKE = RowAction(
     "take",
     "Assign to me",
-    "You become the assignee, and other reviewers can see it. No mail is sent.",
+    "You become the assignee, and other reviewers can see it. No email is sent.",
     assigning(cases.assign_case, "case"),
     is_open=lambda request, case: case.is_open and case.assignee_id != request.user.pk,
     icon="back_hand",
@@ -65,7 +65,7 @@ TAKE = RowAction(
 ASSIGN = RowAction(
     "assign",
     "Assign to …",
-    "The new assignee sees it in the list. No mail is sent.",
+    "The new assignee sees it in the list. No email is sent.",
     assigning(cases.assign_case, "case"),
     form=forms.AssigneeForm,
     is_open=_is_open,
@@ -103,7 +103,7 @@ RENEW = RowAction(
 
 def _confirming(case: Any) -> str:
     scopes = ", ".join(sensitive_among(case.client.approved_scopes.split()))
-    return f"The approval of {scopes} stays, now with two reviewers, and the case is closed. Nobody gets a mail."
+    return f"The approval of {scopes} stays, now with two reviewers, and the case is closed. Nobody gets an email."
 
 
 CONFIRM = RowAction(

@@ -138,8 +138,8 @@ class MyMailsForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = ("mails_new", "mails_late", "mails_cases")
         labels = {"mails_new": "New submissions", "mails_late": "Late submissions", "mails_cases": "Cases"}
         help_texts = {
-            "mails_new": "Apps that were submitted or resubmitted, in at most one mail every ten minutes.",
-            "mails_late": "Apps that have waited longer than the target, in at most one mail an hour.",
+            "mails_new": "Apps that were submitted or resubmitted, in at most one email every ten minutes.",
+            "mails_late": "Apps that have waited longer than the target, in at most one email an hour.",
             "mails_cases": "Reports, lost domains and other cases, when they are opened and when they are late.",
         }
         widgets = dict.fromkeys(fields, UnfoldBooleanSwitchWidget)
@@ -156,12 +156,12 @@ def my_mails(page: Any, request: HttpRequest) -> HttpResponse:
     form = MyMailsForm(request.POST if request.method == "POST" else None, instance=chosen)
     if form.is_valid():
         form.save()
-        messages.success(request, "Your choice is saved. It applies from the next mail on.")
+        messages.success(request, "Your choice is saved. It applies from the next email on.")
         return redirect(queue)
     context = {
         **page.admin_site.each_context(request),
         "opts": page.opts,
-        "title": "My mails",
+        "title": "My emails",
         "form": form,
         "back_url": queue,
     }

@@ -1,1 +1,1 @@
-"""What reviewers do: decisions with their checklist, notes, replies, appeals, and mails to reviewers."""
+"""What reviewers do: decisions with their checklist, notes, replies, appeals, and emails to reviewers."""

@@ -1,4 +1,4 @@
-"""Mails to reviewers about new and overdue submissions and cases."""
+"""Emails to reviewers about new and overdue submissions and cases."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,9 +20,9 @@ from devportal.review.rules.notifications import admin_url, mail_reviewer, who_w
 Kind = ReviewCase.Kind
 # The maximum number of rows that one run claims. The next run reports the rest.
 BATCH = 500
-# The maximum number of apps or cases that a mail names. The admin has the complete list.
+# The maximum number of apps or cases that an email names. The admin has the complete list.
 MAX_NAMED = 20
-# The template of the mail about new submissions.
+# The template of the email about new submissions.
 NEW = "reviewer_new"
 
 
@@ -83,7 +83,7 @@ def _submissions_for(reviewer: Account, rows: Sequence[AppReview], template: str
     """Return the submissions that this reviewer may decide on."""
     found = AppReview.objects.filter(pk__in=[row.pk for row in rows]).annotate(conflict=review_conflict(reviewer.pk))
     allowed = set(found.filter(conflict="").values_list("pk", flat=True))
-    # The assignee of a resubmitted app got a mail immediately (notifications.py).
+    # The assignee of a resubmitted app got an email immediately (notifications.py).
     news = [row for row in rows if template != NEW or row.revision == 1 or row.assignee_id != reviewer.pk]
     return [row for row in news if row.pk in allowed]
 
@@ -96,7 +96,7 @@ def _cases_for(reviewer: Account, rows: Sequence[ReviewCase]) -> list[ReviewCase
 
 
 def _submission_context(rows: Sequence[AppReview]) -> dict[str, Any]:
-    """Return the context of the mails: names of apps and how long they wait, and no other text of developers."""
+    """Return the context of the emails: names of apps and how long they wait, and no other text of developers."""
     now = clock.now()
     apps = [
         {
@@ -111,7 +111,7 @@ def _submission_context(rows: Sequence[AppReview]) -> dict[str, Any]:
 
 
 def _case_context(rows: Sequence[ReviewCase]) -> dict[str, Any]:
-    """Return the context of the mails: names of apps and projects, and kinds of cases, but no text of people."""
+    """Return the context of the emails: names of apps and projects, and kinds of cases, but no text of people."""
     now = clock.now()
     cases = [
         {

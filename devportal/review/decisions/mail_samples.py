@@ -1,4 +1,4 @@
-"""Samples of the mails to reviewers (docs/mail.md#samples)."""
+"""Samples of the emails to reviewers (docs/mail.md#samples)."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ register(
 )
 
 
-CASE_REVIEWERS = "reviewers who want mails about new submissions"
+CASE_REVIEWERS = "reviewers who want emails about new submissions"
 _CASE_WORDS = "The logo is our own.\n\nWe have it registered since 2019."
 _CASE_REVIEWER = _REVIEWER | {
     "whole_project": False,

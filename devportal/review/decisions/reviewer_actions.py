@@ -316,7 +316,7 @@ def record_operator_step(kind: str, project: Project, client: Client | None = No
     """Add a step that the operator took with a provisioned file to the timeline and the audit trail.
 
     Call it in the transaction of the step. After a measure (workflow.MEASURES), reviewers whose page is older must read
-    it again, and first approvals end. The operator informs the developers, so nobody gets a mail.
+    it again, and first approvals end. The operator informs the developers, so nobody gets an email.
     """
     details = {} if client is None else {"name": client.name}
     ReviewEntry.objects.create(

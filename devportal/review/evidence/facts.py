@@ -140,12 +140,12 @@ class Code(Enum):
         "cancelled, {refused} refused."
     )
     REFUSALS = "{error}: {number}"
-    NO_CALLS = "No calls in {days} days."
+    NO_CALLS = "No requests in {days} days."
     CALLS = (
         "{count} call in {days} days. Errors: {errors} ({percent:.1f} %).",
-        "{count} calls in {days} days. Errors: {errors} ({percent:.1f} %).",
+        "{count} requests in {days} days. Errors: {errors} ({percent:.1f} %).",
     )
-    MOST_CALLS_FAIL = "Most calls fail. {count} calls in {days} days, {errors} errors ({percent:.1f} %)."
+    MOST_CALLS_FAIL = "Most requests fail. {count} requests in {days} days, {errors} errors ({percent:.1f} %)."
     NO_SCOPES = "The app requests no scope that needs approval."
     SCOPES_IDLE = "Approved, but neither requested nor used in {days} days: {scopes}."
     SCOPES_UNUSED = "Approved, but not used for {days} days: {scopes}."
@@ -155,11 +155,11 @@ class Code(Enum):
     SCOPES_ASKED_FOR = "People sign in to the app that requests the scopes."
     SCOPE_HELD = (
         "{scope}: approved. People who granted it: {granted}. In {days} days: people asked for it: {asked}, "
-        "refused requests: {refused}, calls: {calls} (to {endpoints})"
+        "refused requests: {refused}, API requests: {calls} (to {endpoints})"
     )
     SCOPE_NOT_HELD = (
         "{scope}: not approved. People who granted it: {granted}. In {days} days: people asked for it: "
-        "{asked}, refused requests: {refused}, calls: {calls} (to {endpoints})"
+        "{asked}, refused requests: {refused}, API requests: {calls} (to {endpoints})"
     )
 
 

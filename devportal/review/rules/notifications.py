@@ -60,11 +60,11 @@ def _may_still_decide(assignee: Account, review: AppReview) -> bool:
 
 
 def mail_reviewer(reviewer: Account, template: str, context: dict[str, Any]) -> None:
-    """Queue a mail to a reviewer. One whose email address no mail server accepts does not stop anything."""
+    """Queue an email to a reviewer. One whose email address no mail server accepts does not stop anything."""
     try:
         outbox.queue_mail(reviewer.email, template, context)
     except ValidationError:
-        log.warning("Account %s gets no mails to reviewers: mail can't be sent to its email address.", reviewer.pk)
+        log.warning("Account %s gets no emails to reviewers: mail can't be sent to its email address.", reviewer.pk)
 
 
 def notice_kind(kind: str, details: Mapping[str, Any] | None = None) -> NoticeKind | None:
@@ -106,19 +106,19 @@ def preview_mail(
     text: str = "",
     details: dict[str, Any] | None = None,
 ) -> Mail:
-    """Return the mail to the developers that a step would send, if no other notice were in it."""
+    """Return the email to the developers that a step would send, if no other notice were in it."""
     notice = notice_kind(kind, details)
     assert notice is not None, "developers get no notice of this step"
     values = _details(client, reasons, text, details or {})
     return preview(Notice(project=project, client=client, kind=notice, details=values))
 
 
-# The maximum number of reviewers who get a mail about one appeal or first approval.
+# The maximum number of reviewers who get an email about one appeal or first approval.
 MOST_REVIEWERS = 50
 
 
 def _decision_parts(details: Mapping[str, Any]) -> list[Part]:
-    """Return what a reviewer decided and wrote, for the mail."""
+    """Return what a reviewer decided and wrote, for the email."""
     scopes = details.get("scopes", {})
     approved = [label_of(scope) for scope, yes in scopes.items() if yes]
     refused = [label_of(scope) for scope, yes in scopes.items() if not yes]
@@ -187,7 +187,7 @@ def mail_first_approval(review: AppReview, actor: Account, decided: Collection[i
 
 
 def _reviewers_to_mail(project: Project, review: AppReview | None, without: Collection[int]) -> list[Account]:
-    """Return the reviewers who may decide and want mails about submissions, except the ones with these keys."""
+    """Return the reviewers who may decide and want emails about submissions, except the ones with these keys."""
     others = who_wants("mails_new").exclude(pk__in=without)[:MOST_REVIEWERS]
     return [reviewer for reviewer in others if not conflict_of(reviewer, project, review)]
 

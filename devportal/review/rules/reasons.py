@@ -10,7 +10,7 @@ OTHER = "other"
 
 @dataclass(frozen=True)
 class ReviewReason:
-    """One reason. `text` says what is wrong and what to do next. Developers read it in the console and in mails."""
+    """One reason. `text` says what is wrong and what to do next. Developers read it in the console and in emails."""
 
     code: str
     title: str

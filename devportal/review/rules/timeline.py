@@ -1,4 +1,4 @@
-"""The timeline of a review and the history of an app. Each step adds an entry, an audit event and mails."""
+"""The timeline of a review and the history of an app. Each step adds an entry, an audit event and emails."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -56,7 +56,7 @@ from oidc.signals import renaming_client
 
 # The maximum number of submissions of one app per day.
 MAX_SUBMISSIONS = 10
-# The maximum number of messages of one person in one review per hour, because each may send a mail.
+# The maximum number of messages of one person in one review per hour, because each may send an email.
 MAX_COMMENTS = 20
 
 

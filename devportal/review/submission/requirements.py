@@ -49,9 +49,7 @@ def why_not_approvable(client: Client, asked: Snapshot) -> str:
     if unproven := hosts_to_prove(client, asked):
         return f"The project has not proven {', '.join(unproven[:5])}, so this can't be approved."
     if asked["type"] != client.type:
-        return (
-            "The client's type changed after the submission. Request changes, so that the developers submit it again."
-        )
+        return "The app's type changed after the submission. Request changes, so that the developers submit it again."
     return ""
 
 

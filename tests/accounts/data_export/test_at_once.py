@@ -158,7 +158,7 @@ def test_many_requests_for_an_export_make_one(account: Account, attempt: int, se
 def test_an_export_that_is_finished_while_the_account_is_deleted_leaves_no_file(
     account: Account, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The deletion reads all stored mails, which takes long enough for another worker to finish the export."""
+    """The deletion reads all stored emails, which takes long enough for another worker to finish the export."""
     settings.MEDIA_ROOT = tmp_path
     row = DataExport.objects.create(account=account, asked_at=clock.now())
     real = outbox.delete_mail_to

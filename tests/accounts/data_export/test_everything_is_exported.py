@@ -66,7 +66,7 @@ REASONS = {
     "review.AppReview.assignee": "a reviewer's work on someone else's app; their steps are in console_activity",
     "review.AppReview.decided_by": "as the assignee",
     "review.AppReview.submitted_by": "the app's, not theirs; that they submitted it is in console_activity",
-    "review.ReviewerSettings.account": "which mails a reviewer's work brings; they see it in the admin",
+    "review.ReviewerSettings.account": "which emails a reviewer's work brings; they see it in the admin",
     "console.AuditEvent.person": "what others did; what came of it is in the other sections",
     "console.Notice.actor": "what they did is in console_activity",
     "console.Notice.person": "as the person of an audit event",

@@ -125,7 +125,7 @@ def test_three_wrong_codes_end_it_with_a_sentence_about_codes(client: Browser) -
     sign_up(client)
     answers = [client.post("/account/confirm-email/", {"code": "AAAA-BBBB"}, follow=True) for _ in range(3)]
     said = [answer.content.decode() for answer in answers]
-    assert "This is not the code of the newest mail." in said[0]
+    assert "This is not the code of the newest email." in said[0]
     assert "You typed a wrong code too many times, so it no longer works." in said[2]
     assert "login attempts" not in said[2]
 

@@ -55,7 +55,7 @@ def sign_in_as_far_as_possible(account: Account, password: str = PASSWORD) -> tu
 
 
 def code_mailed_to(address: str) -> str:
-    """Return the code of the newest mail, which was sent to this email address."""
+    """Return the code of the newest email, which was sent to this email address."""
     [*_, mail] = django_mail.outbox
     assert mail.to == [address]
     found = re.search(r"^ {4}(\S+)$", str(mail.body), re.MULTILINE)
@@ -69,7 +69,7 @@ def sign_in_by_mail(account: Account) -> Browser:
 
 
 def choose_by_mail(browser: Browser, account: Account) -> Browser:
-    """Choose a new password by a code from the mail in this browser."""
+    """Choose a new password by a code from the email in this browser."""
     browser.post("/account/password/reset/", {"email": account.email})
     answer = browser.post("/account/password/reset/confirm/", {"code": code_mailed_to(account.email)})
     assert answer.status_code == 302, answer.content

@@ -140,7 +140,7 @@ def test_recovery_codes_stay_while_another_factor_does(person: Account) -> None:
     assert "recovery codes" not in Outbox.objects.get(subject__contains="removed").body.lower()
 
 
-# --- Neither password nor factor: a code from a mail ---
+# --- Neither password nor factor: a code from an email ---
 
 SENSITIVE: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("POST", "/account/email/", {"action_add": "", "email": "new@example.com"}),

@@ -1,4 +1,4 @@
-"""Mails of the sign-in pages: nobody waits for the mail server, and a code is kept no longer than it is of use."""
+"""Emails of the sign-in pages: nobody waits for the mail server, and a code is kept no longer than it is of use."""
 
 import re
 import smtplib
@@ -241,7 +241,7 @@ def test_a_delayed_code_is_shown_as_delayed_to_known_and_unknown_addresses(
     assert DELAYED in text
     assert SPAM not in text
     if way != "proof":
-        # A replaced mail is still a delayed one: only an address without an account gets another mail.
+        # A replaced mail is still a delayed one: only an address without an account gets another email.
         again = {"action": "resend"} if way == "sign-up" else {"email": email}
         browser.post(page if way == "sign-up" else "/account/password/reset/", again)
         assert DELAYED in browser.get(page).content.decode()
@@ -278,7 +278,7 @@ def test_only_a_mail_server_that_accepts_nothing_delays_codes(
 def test_codes_that_nobody_can_use_any_more_are_not_delayed(down: type[MailServer], later: Mover) -> None:
     queue()
     later(61)
-    assert not delivery.codes_are_delayed()  # a mail without a code
+    assert not delivery.codes_are_delayed()  # an email without a code
     sign_up()
     later(901)
     assert not delivery.codes_are_delayed()

@@ -1,4 +1,4 @@
-"""Several senders at the same outbox, on PostgreSQL with separate connections: each mail goes out once."""
+"""Several senders at the same outbox, on PostgreSQL with separate connections: each email goes out once."""
 
 from collections import Counter
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
 
 def waiting(count: int) -> list[int]:
-    """Mails that nobody has been told of."""
+    """Emails that nobody has been told of."""
     for number in range(count):
         row = queue(f"{number}@example.com")
         Outbox.objects.filter(pk=row.pk).update(sent_at=None, attempts=0)

@@ -135,7 +135,7 @@ def test_a_mail_server_that_is_down_loses_nothing(server: type[MailServer], late
     rows = [queue(f"{number}@example.com") for number in range(3)]
     server.error = ConnectionRefusedError("nobody there")
     assert delivery.send_due() == 0
-    # The first mail found out; the others were not even tried.
+    # The first email found out; the others were not even tried.
     assert server.tried == 1
     assert sorted(Outbox.objects.values_list("attempts", flat=True)) == [0, 0, 1]
     failed = Outbox.objects.get(attempts=1)

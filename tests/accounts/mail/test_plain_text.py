@@ -1,4 +1,4 @@
-"""The text of a mail, read from its HTML: nothing is lost, and nobody's words look like something else."""
+"""The text of an email, read from its HTML: nothing is lost, and nobody's words look like something else."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The pages of the admin that show each mail."""
+"""The pages of the admin that show each email."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""Every mail of the service, with its samples and with hostile ones: whole, small, and safe in each mail program."""
+"""Every email of the service, with its samples and with hostile ones: whole, small, and safe in each mail program."""
 
 import re
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ class Outline(HTMLParser):
 
 @pytest.fixture
 def strict() -> Iterator[None]:
-    """Have a variable that is missing stand in the mail."""
+    """Have a variable that is missing stand in the email."""
     engine = Engine.get_default()
     before, engine.string_if_invalid = engine.string_if_invalid, "MISSING(%s)"
     yield

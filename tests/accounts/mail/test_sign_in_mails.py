@@ -1,4 +1,4 @@
-"""The mails of the sign-in pages, as they arrive: for which app, how long, from where; and both forms kept alike."""
+"""The emails of the sign-in pages, as they arrive: for which app, how long, from where; and both forms kept alike."""
 
 import re
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def reset(browser: Browser, address: str) -> None:
 
 
 def both(message: Any) -> list[str]:
-    """Return the text and the HTML of a mail that was sent, each as one line."""
+    """Return the text and the HTML of an email that was sent, each as one line."""
     (html, kind) = message.alternatives[0]
     assert kind == "text/html"
     return [
@@ -48,7 +48,7 @@ def test_it_says_for_which_app_and_from_where(
     for text in both(mailoutbox[0]):
         assert re.search(r"To sign in to:? Orbit Notes Requested from:? Firefox on Windows ", text)
         assert "Mozilla" not in text
-        assert "ignore this mail" in text
+        assert "ignore this email" in text
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_a_suspension_applies_until_it_is_lifted(as_operator: Browser, operator:
     assert "30 seconds" in as_operator.get(f"/admin/{path}/suspend/").content.decode()
     form = {"reasons": ["harmful"], "text": "It mines coins."}
     seen = press(as_operator, f"{path}/suspend", **form)
-    assert app.authorize().status_code == 302, "the mail was shown, and nothing done"
+    assert app.authorize().status_code == 302, "the email was shown, and nothing done"
     press(as_operator, f"{path}/suspend", **form, confirm="1")
     assert app.authorize().status_code == 403
     send_notices()

@@ -130,7 +130,7 @@ def test_decisions_are_made_on_the_page_of_the_review(
         assert not re.search(r" checked(?=[>=]|\s+\w+=)", form[1]), "nothing is preselected"
         first = re.search(r'<button\s[^>]*type="submit"[^>]*>\s*([\w ]+)', form[1])
         assert first is not None
-        assert first[1] == "Preview the mail", "the Enter key decides nothing"
+        assert first[1] == "Preview the email", "the Enter key decides nothing"
 
 
 def test_scopes_are_decided_one_by_one(as_reviewer: Browser, reviewer: Account, review: AppReview, app: Client) -> None:
@@ -191,7 +191,7 @@ def test_the_mail_can_be_changed_after_the_preview(as_reviewer: Browser, reviewe
     reviewer_actions.start(review, reviewer)
     form = {"reasons": ["logo_unclear"], "text": "Make it bigger", "revision": "1", "edit": "1"}
     text = html.unescape(as_reviewer.post(f"{QUEUE}{review.pk}/do/reject/", form).content.decode())
-    assert "Preview the mail" in text
+    assert "Preview the email" in text
     assert re.search(r">\s*Make it bigger\s*</textarea>", text)
     assert re.search(r'value="logo_unclear"[^>]*checked', text)
     review.refresh_from_db()

@@ -54,12 +54,12 @@ def test_a_reset_mails_the_person_and_grants_no_access(
     assert "code=" not in row.body
     assert not mail.outbox  # no code went anywhere
     assert "?" not in row.body.partition("http")[2]  # the link is the same for everyone
-    assert person.email not in response.content.decode().partition("A mail asks them")[2][:200]
+    assert person.email not in response.content.decode().partition("An email asks them")[2][:200]
     person.refresh_from_db()
     assert person.password == before
     assert is_signed_in(browser)
     assert AuditEvent.objects.latest("pk").action == "account.reset_sent"
-    assert "A mail was sent that asks to choose a new password" in browser.get("/account/activity/").content.decode()
+    assert "An email was sent that asks to choose a new password" in browser.get("/account/activity/").content.decode()
 
 
 def test_a_mailbox_gets_no_more_resets_than_other_mails(as_operator: Browser, person: Account, settings: Any) -> None:

@@ -84,7 +84,7 @@ def test_mails_with_a_code_do_not_count_as_given_up(superuser: Account) -> None:
 
 
 def test_a_mailbox_that_refuses_a_mail_is_no_outage(superuser: Account) -> None:
-    """It is tried for three days, during which OpenportMailWaits would fire although all other mail is sent."""
+    """It is tried for three days, during which OpenportMailWaits would fire although all other email is sent."""
     Outbox.objects.all().delete()
     before = clock.now() - timedelta(hours=3)
     refused = store_mail("gone@example.com", Mail("subject", "text", ""))

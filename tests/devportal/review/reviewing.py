@@ -166,7 +166,7 @@ def fresh(client: Client) -> Client:
 
 
 def mails() -> list[tuple[str, str, str]]:
-    """Mail the waiting notices, and return all queued and sent mails, oldest first: recipient, subject and body.
+    """Mail the waiting notices, and return all queued and sent emails, oldest first: recipient, subject and body.
 
     Links to notices are replaced by links to the pages to which the notices lead.
     """

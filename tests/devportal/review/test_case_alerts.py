@@ -1,4 +1,4 @@
-"""Mails to reviewers about cases, their target time, and what is shown of people who report (docs/review.md#cases)."""
+"""Emails to reviewers about cases, their target time, and what is shown of people who report (docs/review.md#cases)."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -24,7 +24,7 @@ DAY = 24 * 3600.0
 
 
 def mailed(task: Callable[[], int]) -> dict[str, tuple[str, str]]:
-    """Run a task and return subject and body of the mails that it queued, by recipient."""
+    """Run a task and return subject and body of the emails that it queued, by recipient."""
     Outbox.objects.all().delete()
     task()
     return {row.to: (row.subject, row.body) for row in Outbox.objects.all()}

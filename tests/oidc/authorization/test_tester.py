@@ -105,7 +105,7 @@ def test_a_repeated_and_an_unreadable_parameter(app: RelyingParty) -> None:
 def test_an_app_that_is_off(app: RelyingParty) -> None:
     query = urlencode(app.parameters())
     Client.objects.update(enabled=False)
-    assert failure(check_request(app.client, query)).reason == "The client is turned off."
+    assert failure(check_request(app.client, query)).reason == "The app is turned off."
     Client.objects.update(enabled=True)
     app.client.project.suspended_at = clock.now()
     app.client.project.save()

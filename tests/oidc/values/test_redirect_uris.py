@@ -104,7 +104,7 @@ def test_invalid_redirect_urls(uri: str, reason: str) -> None:
 
 
 SLASH = "This URL differs from another one only by a trailing slash. Both are kept."
-PLAYGROUND = "The console's playground uses this URL to try out this client."
+PLAYGROUND = "The console's playground uses this URL to try out this app."
 PORT = "The port has to match exactly. Add a URL for each port that your app may use."
 
 

@@ -11,7 +11,7 @@ from oidc.tokens import signing_keys
 
 WARNING = """\
 {keys} signing key(s) can't be read. They are retired, and a new key signs immediately.
-{people} people have a second factor that can't be read. It is removed, and each of them gets a mail. The ones who have
+{people} people have a second factor that can't be read. It is removed, and each of them is emailed. The ones who have
 no passkey also lose their password and all sessions, and sign in with a code that is mailed to them.
 If KEY_ENCRYPTION_KEY is only set to a wrong value, stop here and correct it. Then nothing is lost."""
 

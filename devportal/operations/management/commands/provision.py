@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from devportal.operations.provisioning import InvalidFile, provision
 
 DELETED = (
-    "An owner has deleted the project {name}, so its clients and API keys do not work. If an owner restores it in the "
+    "An owner has deleted the project {name}, so its apps and API keys do not work. If an owner restores it in the "
     "console, run this command again to create secrets and keys."
 )
 

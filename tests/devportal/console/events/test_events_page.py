@@ -87,7 +87,7 @@ def test_a_form_from_before_someone_elses_change_does_not_undo_it(
 
 
 REFUSED = {
-    "https://evil.example.net/x": "evil.example.net is neither the host of one of the client’s redirect URLs",
+    "https://evil.example.net/x": "evil.example.net is neither the host of one of the app’s redirect URLs",
     "https://10.0.0.7/x": "10.0.0.7",
     "http://app.example.com/x": "http is allowed only for localhost",
     "https://app.example.com:8443/x": "port 443",

@@ -24,13 +24,13 @@ def mail_notices() -> None:
 
 
 def forget_mails() -> None:
-    """Delete all mails, and keep waiting notices from being mailed."""
+    """Delete all emails, and keep waiting notices from being mailed."""
     Outbox.objects.all().delete()
     Notice.objects.update(waits_for_mail=False)
 
 
 def with_targets(body: str) -> str:
-    """Return a mail whose links to notices are replaced by those of the pages that they lead to."""
+    """Return an email whose links to notices are replaced by those of the pages that they lead to."""
 
     def target(link: "re.Match[str]") -> str:
         notice = Notice.objects.filter(pk=link[1]).select_related("project", "client").first()
@@ -46,7 +46,7 @@ def titles_of(email: str, where: Callable[[Notice], bool] = lambda notice: True)
 
 
 def mailed() -> list[tuple[str, str, str]]:
-    """Run the task, and return all mails so far: recipient, subject and body."""
+    """Run the task, and return all emails so far: recipient, subject and body."""
     mailing.send_notices()
     rows = Outbox.objects.order_by("pk")
     return [(row.to, row.subject.removeprefix("[Openport] "), " ".join(row.body.split())) for row in rows]

@@ -1,4 +1,4 @@
-"""Mails with notices: at most one an hour for each person and project, and only to people who may get them."""
+"""Emails with notices: at most one an hour for each person and project, and only to people who may get them."""
 
 from collections.abc import Callable
 

@@ -37,7 +37,7 @@ def test_every_kind_has_texts_and_every_topic_defaults_for_each_role() -> None:
     assert {row.topic for row in TABLE.values()} == set(Topic) == set(DEFAULTS)
     for wishes in DEFAULTS.values():
         assert set(wishes) == set(Role.values)
-        assert not wishes[Role.VIEWER].mail, "viewers get no mail unless they want it"
+        assert not wishes[Role.VIEWER].mail, "viewers get no email unless they want it"
 
 
 def test_a_new_secret_is_noticed_by_the_others_in_the_console(

@@ -296,7 +296,7 @@ def test_the_address_is_added_at_the_end_and_taken_away(project: Project, at_key
     playground.post("begin", scope=["email"])
     page = playground.page()
     assert page.context["run"] is None
-    assert "redirect URL to this client first" in text(page)
+    assert "redirect URL to this app first" in text(page)
     assert "Register the playground" in text(playground.page())
     for _ in range(2):
         playground.open()

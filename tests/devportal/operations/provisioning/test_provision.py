@@ -459,7 +459,7 @@ def test_an_ambiguous_name_is_rejected(tmp_path: Path) -> None:
     provision(tmp_path, FILE + KEY)
     client, key = Client.objects.get(name="Live"), ApiKey.objects.get()
     twin = Client.objects.create(project=client.project, name="Live", type="native", client_id="op_client_twin")
-    with pytest.raises(CommandError, match="several clients of the project have this name"):
+    with pytest.raises(CommandError, match="several apps of the project have this name"):
         provision(tmp_path, FILE + KEY)
     twin.delete()
     key.pk, key.public_id = None, "anotherkeyid"

@@ -1,4 +1,4 @@
-"""Mails to reviewers about what was submitted and what is late: who gets them, when, and what stands in them."""
+"""Emails to reviewers about what was submitted and what is late: who gets them, when, and what stands in them."""
 
 import re
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def submitted(app: Client, developer: Account) -> AppReview:
 
 
 def mails(template: Callable[[], int], *, to: str | None = None) -> list[Outbox]:
-    """Run a task and return the mails that it queued."""
+    """Run a task and return the emails that it queued."""
     Outbox.objects.all().delete()
     template()
     found = Outbox.objects.order_by("to")

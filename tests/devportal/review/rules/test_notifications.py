@@ -1,4 +1,4 @@
-"""The mails of a review, read: who gets which, what they say, and that they only lead to a page."""
+"""The emails of a review, read: who gets which, what they say, and that they only lead to a page."""
 
 import re
 
