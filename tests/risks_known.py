@@ -236,6 +236,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/admin/review/case_lists.html", "link {{ link.url }}"): (1, "The same."),
     ("templates/review/branding.html", "link {{ logo }}"): (2, "A route: the logo of the draft."),
     ("templates/review/review.html", "link {{ href }}"): (2, "Pages of the console, and fields of this page."),
+    ("templates/admin/oidc/credential_once.html", "link {{ guide_url }}"): (1, "A page of the docs, from reverse()."),
     ("templates/unfold/helpers/label.html", "link {{ href }}"): (
         1,
         "Pages of the admin alone.",
