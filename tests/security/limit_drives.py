@@ -383,7 +383,7 @@ def family_mails(world: World) -> Step:
 @drives("invitation mails to projects")
 def project_mails(world: World) -> Step:
     def step(n: int, changes: dict[str, Any]) -> Any:
-        path = f"/console/p/{make_project(world.person, name=f'P{n}').public_id}/members"
+        path = f"/console/p/{make_project(world.person, name=f'P{n}').public_id}/team"
         return world.browser.post(path, {"email": TAGGED[n], "role": "viewer"}, **changes)
 
     return step
