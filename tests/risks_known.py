@@ -251,7 +251,6 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/layouts/log_entry.html", "link {{ log_url }}"): (1, "The same, with a query."),
     ("templates/console/log_missing.html", "link {{ log_url }}"): (1, "The same, with a query."),
     ("templates/console/delivery_detail.html", "link {{ log_url }}"): (1, "A route, with a query on it."),
-    ("templates/admin/oidc/credential_once.html", "link {{ guide_url }}"): (1, "A page of this service."),
     ("templates/console/playground_events.html", "link {{ request.path }}"): (1, "Begins with /console/."),
     ("templates/console/partials/pages.html", "link {{ page.*er }}"): (2, "A query on this page."),
     ("templates/console/partials/usage_table.html", "link {{ line.narrow }}"): (1, "A query on this page."),
