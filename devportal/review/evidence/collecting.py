@@ -75,7 +75,8 @@ def evidence_context(review: AppReview, *, may_decide: bool) -> dict[str, Any]:
     return {
         "summary": found.summary,
         "domains": found.gathered.domains,  # read once for the whole page
-        "facts": [_fact(review, fact) for fact in found.by_gravity],
+        "open": [_fact(review, fact) for fact in found.by_gravity if fact.result != Result.PASS],
+        "passed": [_fact(review, fact) for fact in found.by_gravity if fact.result == Result.PASS],
         "check_again_url": again if review.revision and may_decide else "",
     }
 
