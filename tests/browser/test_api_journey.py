@@ -88,19 +88,25 @@ def request_scope(camera: Camera, app: App) -> str:
     expect(page.get_by_role("table", name=API)).to_contain_text("Needs review")
     camera.take("api-journey-03-permissions")
     permissions = page.url
-    page.get_by_role("link", name=f"Ask for it: {SCOPE}").click()
-    expect(page.locator("[name=ask_dunlin_write]")).to_be_checked()
+    page.get_by_role("link", name="Branding", exact=True).click()
     for field, value in {
         "home_page_url": "https://dunlin.example/",
         "privacy_policy_url": "https://dunlin.example/privacy",
         "support_address": "help@dunlin.example",
+    }.items():
+        page.fill(f"[name={field}]", value)
+    expect(page.locator("#preview")).to_contain_text("help@dunlin.example")  # it shows what was typed
+    expect(page.locator("#preview h4")).to_have_css("margin-top", "0px")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.goto(permissions)
+    page.get_by_role("link", name=f"Ask for it: {SCOPE}").click()
+    expect(page.locator("[name=ask_dunlin_write]")).to_be_checked()
+    for field, value in {
         "why_dunlin_write": "The diary sends each bird that you write down to your sightings.",
         "place_dunlin_write": "The button Add on the page of a day.",
         "demo_url": "https://video.example.net/dunlin",
     }.items():
         page.fill(f"[name={field}]", value)
-    expect(page.locator("#preview")).to_contain_text("help@dunlin.example")  # it shows what was typed
-    expect(page.locator("#preview h6")).to_have_css("margin-top", "0px")
     camera.take("api-journey-04-submission")
     page.get_by_role("button", name="Save and send").click()
     expect(page.get_by_role("status")).to_contain_text("Submitted for review")
@@ -198,7 +204,8 @@ def test_an_api_is_declared_reviewed_used_and_refused(dunlin: App, browser: Chro
         developer.page.goto(permissions)
         wait_for(developer.page, "Reviewed", "1 of 1")
         developer.take("api-journey-12-permissions-approved")
-        developer.page.get_by_role("link", name="Request log").click()
+        developer.page.get_by_role("link", name="Logs", exact=True).click()
+        developer.page.get_by_role("link", name="Requests", exact=True).click()
         wait_for(developer.page, API, "POST /sightings", "401")
         developer.take("api-journey-13-request-log")
         for each in (operator, developer, reviewer, person):

@@ -181,7 +181,7 @@ def test_screens_of_the_playground(desk: Desk, browser: Chromium, axe: str) -> N
         camera = Camera(page, Watch(page.context), axe)
         arrive(page, desk, OWNER)
         page.goto(desk.at("playground", "spa"))
-        page.get_by_role("button", name="URL to this client").click()
+        page.get_by_role("button", name="Add the playground’s URL").click()
         camera.take("playground-ready")
         page.get_by_role("button", name="Create the request").click()
         camera.take("playground-request")

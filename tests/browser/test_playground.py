@@ -34,7 +34,7 @@ def test_a_developer_follows_a_sign_in_in_the_playground(
         page.goto(path)
         sign_in(page, DANA, PASSWORD)
         page.goto(path)
-        page.get_by_role("button", name="URL to this client").click()
+        page.get_by_role("button", name="Add the playground’s URL").click()
         page.get_by_label("offline_access").check()
         page.get_by_role("button", name="Create the request").click()
         page.get_by_role("link", name="Open the URL and sign in").click()

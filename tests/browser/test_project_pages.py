@@ -78,7 +78,7 @@ def make(page: Page, camera: Camera) -> None:
 
 
 def invite(page: Page, camera: Camera) -> None:
-    go(page, "Members")
+    go(page, "Team")
     for email in (LONG, INES.upper()):
         page.fill("input[name=email]", email)
         page.get_by_role("button", name="Invite", exact=True).click()
@@ -93,20 +93,21 @@ def invite(page: Page, camera: Camera) -> None:
 
 
 def look(page: Page, camera: Camera) -> None:
-    go(page, "Members")
+    go(page, "Team")
     page.get_by_role("link", name=f"Change {INES}").click()
     camera.take("member")
     page.get_by_label("Developer").check()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status")).to_contain_text("is now a developer")
-    go(page, "Activity")
+    go(page, "Team")
+    page.get_by_role("navigation", name="Team", exact=True).get_by_role("link", name="Activity").click()
     page.locator("main summary").first.click()
     camera.take("activity")
     page.get_by_label("Action", exact=True).select_option("keys")
-    page.get_by_role("button", name="Show").click()
     expect(page.get_by_text("No activity matches the filters")).to_be_visible()
     camera.take("activity-none")
-    go(page, "People")
+    go(page, "Analytics")
+    page.get_by_role("navigation", name="Analytics", exact=True).get_by_role("link", name="People").click()
     camera.take("people-without-a-client")
     go(page, "Settings")
     camera.take("project-settings")
@@ -136,7 +137,8 @@ def end(page: Page, camera: Camera) -> None:
     page.get_by_role("link", name="Console", exact=True).first.click()
     page.get_by_role("link", name="Kept").click()
     camera.take("project")
-    go(page, "People")
+    go(page, "Analytics")
+    page.get_by_role("navigation", name="Analytics", exact=True).get_by_role("link", name="People").click()
     camera.take("people")
 
 
@@ -146,7 +148,7 @@ def test_pages_work_without_scripts_and_mouse(service: Service, browser: Chromiu
         page.fill("input[name=name]", "By hand")
         page.locator("input[name=name]").press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text("By hand")
-        page.get_by_role("link", name="Members").first.press("Enter")
+        page.get_by_role("link", name="Team").first.press("Enter")
         page.fill("input[name=email]", "someone@example.com")
         page.get_by_label("Viewer").press("ArrowDown")
         page.get_by_role("button", name="Invite", exact=True).press("Enter")

@@ -41,7 +41,7 @@ def arrive_at_review(page: Page, app: App) -> None:
     page.goto(f"{app.service.address}/console/")
     sign_in(page, DEVELOPER)
     page.locator("main").get_by_role("link", name="Tern", exact=True).click()
-    page.get_by_role("link", name="Clients", exact=True).first.click()
+    page.get_by_role("link", name="Apps", exact=True).first.click()
     page.locator("main").get_by_role("link", name="Tern", exact=True).click()
     page.get_by_role("link", name="Branding", exact=True).click()
 
