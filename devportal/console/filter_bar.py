@@ -19,6 +19,7 @@ _IN_SIGHT = {
     "review": "All reviews",
 }
 _ALL = "All"
+_TIMES = ("from", "to")
 # Labels of the filters without choices.
 _LABELS = {
     "who": "App or key id",
@@ -50,7 +51,7 @@ class TextFilter:
 
     @property
     def is_time(self) -> bool:
-        return self.name in ("from", "to")
+        return self.name in _TIMES
 
 
 @dataclass(frozen=True)
@@ -99,13 +100,20 @@ def build_bar(filters: Any, selects: Selects, *, search: str = "", span: Select 
             for name, label in _LABELS.items()
             if name in given
         ],
-        chips=[
-            Chip(labels[name], choices.get(name, {}).get(text, text), filters.query(**{name: ""}) or "?")
-            for name, text in filters.applied.items()
-            if name in labels and name not in _IN_SIGHT
-        ],
+        chips=_chips(filters, labels, choices),
         is_any=filters.is_any,
     )
+
+
+def _chips(filters: Any, labels: Mapping[str, str], choices: Mapping[str, Mapping[str, str]]) -> list[Chip]:
+    applied = {name: text for name, text in filters.applied.items() if name in labels and name not in _IN_SIGHT}
+    chips = []
+    if all(name in applied for name in _TIMES):
+        first, last = (applied.pop(name).replace("T", " ") for name in _TIMES)
+        chips = [Chip("Time (UTC)", f"{first} to {last}", filters.query(**dict.fromkeys(_TIMES, "")) or "?")]
+    for name, text in applied.items():
+        chips.append(Chip(labels[name], choices.get(name, {}).get(text, text), filters.query(**{name: ""}) or "?"))
+    return chips
 
 
 def range_bar(

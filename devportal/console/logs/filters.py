@@ -195,6 +195,9 @@ def render_log(
     if file_format := requested_format(request):
         return export(name, file_format, columns, found.order_by("-pk")[:MOST_ROWS].iterator(chunk_size=1000))
     page = _search(rows, filters, request)
+    bar = log_bar(filters, selects, f"Last {log_days} days")
+    if "refresh" in request.GET:
+        bar = replace(bar, kept={"refresh": request.GET["refresh"]})
     return render_page(
         request,
         template,
@@ -204,7 +207,7 @@ def render_log(
         lines=entries(page.rows),
         filters=filters,
         query=filters.query(),
-        bar=log_bar(filters, selects, f"Last {log_days} days"),
+        bar=bar,
         log_days=log_days,
         **context,
     )

@@ -14,6 +14,7 @@ from core import clock
 from core.database.batches import parse_key
 from core.limits.middleware import limited_by_person
 from devportal.console.access import get_membership, notices_of
+from devportal.console.filter_bar import FilterBar, Select
 from devportal.console.models import Notice
 from devportal.console.navigation import console_page, render_page
 from devportal.console.notices.choices import save_choices, stored_choices, wish_of
@@ -65,13 +66,26 @@ def _chosen(request: HttpRequest, account: Account) -> "QuerySet[Notice]":
     return rows.filter(read_at=None) if request.GET.get("show") == UNREAD else rows
 
 
+def _bar(request: HttpRequest, account: Account) -> FilterBar:
+    """Return the filter bar of the list."""
+    own = Project.objects.filter(members__account=account, deleted_at=None).order_by("name", "pk")[:MOST_PROJECTS]
+    names = {"": "All projects"} | {project.public_id: project.name for project in own}
+    project, show = request.GET.get("project", ""), request.GET.get("show", "")
+    return FilterBar(
+        selects=[
+            Select("project", "Project", [(value, name, value == project) for value, name in names.items()]),
+            Select("show", "Show", [("", "All notices", not show), (UNREAD, "Unread", show == UNREAD)]),
+        ],
+        is_any=bool(project or show),
+    )
+
+
 @console_page()
 def notices(request: HttpRequest) -> HttpResponse:
     """GET /console/notices?project=…&show=unread: the person's notices of all projects, newest first."""
     account = account_of(request)
     rows = _chosen(request, account).select_related("project", "client", "actor", "person")
     page = paginate(rows, request)
-    own = Project.objects.filter(members__account=account, deleted_at=None).order_by("name", "pk")
     return render_page(
         request,
         "console/notices/list.html",
@@ -79,10 +93,8 @@ def notices(request: HttpRequest) -> HttpResponse:
         lines=notice_lines(page.rows),
         has_unread=any(row.read_at is None for row in page.rows),
         newest=page.rows[0].pk if page.rows else 0,
-        projects=own[:MOST_PROJECTS],
-        chosen=request.GET.get("project", ""),
+        bar=_bar(request, account),
         only_unread=request.GET.get("show") == UNREAD,
-        is_narrowed=bool(request.GET.get("project") or request.GET.get("show")),
         query=request.GET.urlencode(),
     )
 

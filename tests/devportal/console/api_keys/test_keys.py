@@ -238,9 +238,13 @@ def test_a_key_lists_its_permissions_with_their_apis(as_developer: Browser, proj
     response = new(as_developer, project, permissions=["calendar.read", "account.read"])
     assert "/v1/me" in response.content.decode()
     key = ApiKey.objects.get()
-    for page in (at("keys", project), at("key_rotate", project, key_id=key.public_id)):
-        text = BeautifulSoup(as_developer.get(page).content, "html.parser").get_text()
-        assert "Orbit <Calendar>: See your calendar" in text
+    listed, rotate = (
+        BeautifulSoup(as_developer.get(page).content, "html.parser").get_text()
+        for page in (at("keys", project), at("key_rotate", project, key_id=key.public_id))
+    )
+    assert "Orbit <Calendar>: See your calendar" in rotate
+    for text in (listed, rotate):
+        assert "calendar.read" in text
         assert "account.read" in text
 
 
