@@ -167,6 +167,11 @@ class BarChart:
         """The change from the period before, such as "+12 %". "" if there is nothing to compare with."""
         return format_change([bar.total for bar in self.bars], self.before)
 
+    @property
+    def compares(self) -> bool:
+        """Whether anything was counted in the period before."""
+        return any(self.before)
+
     def _cells(self, place: int) -> list[Cell]:
         cells = [self._cell(place, band, band.values[place]) for band in self.bands]
         return [*cells, self._cell(place, None, sum(cell.value for cell in cells))] if len(cells) > 1 else cells

@@ -28,6 +28,7 @@
     const frame = chart.querySelector(".chart__frame");
     const rows = chart.querySelectorAll("tbody tr");
     let card = null;
+    let tapped = null;
 
     function hide() {
       if (card) {
@@ -64,11 +65,26 @@
         column.addEventListener("pointerenter", function () {
           show(column);
         });
-        column.addEventListener("pointerleave", hide);
+        column.addEventListener("pointerleave", function (event) {
+          if (event.pointerType !== "touch") {
+            hide();
+          }
+        });
+        // With a finger, the first tap shows the card, and the second follows the link.
+        stop.addEventListener("click", function (event) {
+          if (event.pointerType === "touch" && tapped !== column) {
+            event.preventDefault();
+            tapped = column;
+            show(column);
+          }
+        });
         stop.addEventListener("focus", function () {
           show(column);
         });
-        stop.addEventListener("blur", hide);
+        stop.addEventListener("blur", function () {
+          tapped = null;
+          hide();
+        });
         stop.addEventListener("keydown", function (event) {
           const next = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: stops.length - 1 }[event.key];
           if (event.key === "Escape") {
@@ -87,5 +103,13 @@
     });
   }
 
-  document.querySelectorAll(".chart:has(.chart__table)").forEach(set);
+  function setAll(part) {
+    part.querySelectorAll(".chart:has(.chart__table)").forEach(set);
+  }
+
+  setAll(document);
+  // A part that filters.js has replaced.
+  document.addEventListener("live", function (event) {
+    setAll(event.detail);
+  });
 })();
