@@ -159,6 +159,26 @@ CLIENT_PAGES = (
     _action("Delete app", "client_delete", "remove client"),
 )
 
+# The last breadcrumb of subpages whose action has no name for it.
+_SUBPAGES = {
+    "notice_settings": "Notices",
+    "deliveries": "Deliveries",
+    "delivery": "Delivery",
+    "playground_events": "Test receiver",
+    "sign_in_detail": "Entry",
+    "request_detail": "Entry",
+    "member": "Member",
+    "member_remove": "Remove",
+    "domain_remove": "Remove",
+    "key_rotate": "Rotate",
+    "key_expiry": "Expiry",
+    "key_revoke": "Revoke",
+    "client_secret_new": "New secret",
+    "client_secret_rotate": "Rotate a secret",
+    "client_secret_expiry": "Expiry of a secret",
+    "client_secret_end": "Revoke a secret",
+}
+
 # Quick start is the first tab. The settings come first here because they are an app's main page.
 CLIENT_TABS = sorted(CLIENT_PAGES, key=lambda page: page.url_name != "quick_start")
 
@@ -221,16 +241,16 @@ def _views(pages: Sequence[Page], page: Page, current: str, arguments: list[str]
 
 
 def _trail(pages: Sequence[Page], page: Page | None, current: str, arguments: list[str]) -> list[MenuEntry]:
-    """Return the breadcrumbs below a project or an app: the page, its view, and its subpage as far as it has a name."""
+    """Return the breadcrumbs below a project or an app: the page, its view, and its subpage, which is no link."""
     trail = []
     if page is not None:
         first = next(other for other in pages if other.in_menu and other.group == page.group) if page.group else page
         trail.append(MenuEntry(page.group or page.label, first.url(arguments), "", _mark(first, current)))
         if page.group and page != first:
             trail.append(MenuEntry(page.view or page.label, page.url(arguments), "", _mark(page, current)))
-    action = next((each for each in pages if not each.in_menu and each.url_name == current), None)
-    if action and current not in (each.url_name for each in pages if each.in_menu):
-        trail.append(MenuEntry(action.label, action.url(arguments), "", "page"))
+    names = {each.url_name: each.label for each in pages if not each.in_menu} | _SUBPAGES
+    if current in names and current not in (each.url_name for each in pages if each.in_menu):
+        trail.append(MenuEntry(names[current], "", "", "page"))
     return trail
 
 
