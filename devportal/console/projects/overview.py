@@ -197,6 +197,11 @@ def _overviews(
     ]
 
 
+def with_reviewers() -> Exists:
+    """Return the condition that an app is submitted for review and has no decision yet."""
+    return Exists(Client.objects.filter(pk=OuterRef("pk"), reviews__status__in=WITH_REVIEWERS))
+
+
 def _number_of(rows: Any, what: str = "pk") -> Any:
     """Return a subquery that counts distinct values of `what` in `rows`, which refer to the outer project."""
     number = Count(what, distinct=what != "pk")

@@ -22,7 +22,7 @@ from devportal.console.navigation import console_page, render_page
 from devportal.console.people import limit_usage
 from devportal.console.projects import trends
 from devportal.console.projects.first_steps import first_steps
-from devportal.console.projects.overview import project_overview
+from devportal.console.projects.overview import project_overview, with_reviewers
 from oidc.models import Client, ProjectMember
 from oidc.projects import lifecycle, members
 from oidc.projects.lifecycle import QuotaExceeded
@@ -99,23 +99,23 @@ def project(request: HttpRequest, project_id: str) -> HttpResponse:
     membership = get_membership(request, project_id)
     project = membership.project
     member = ProjectMember(project=project, account=membership.account, role=membership.role)
-    clients = list(
-        Client.objects.filter(project=project).order_by("-pk").values_list("pk", "verified_at", "first_party")
-    )
-    unreviewed = [pk for pk, verified_at, first_party in clients if not (verified_at or first_party)]
+    clients = list(Client.objects.filter(project=project).annotate(waits=with_reviewers()).order_by("-pk"))
+    unreviewed = [client for client in clients if not (client.verified_at or client.first_party)]
     limit = limit_usage(project) if unreviewed else None
     found = project_overview(member, limit)
-    newest = list(Client.objects.filter(pk__in=[pk for pk, *_ in clients[:MAX_APPS]]).order_by("-pk"))
+    newest = clients[:MAX_APPS]
+    # The oldest app is usually the main one.
+    to_review = next((client for client in reversed(unreviewed) if client.enabled and not client.waits), None)
     is_in_use = found.facts.ever_signed_in or found.facts.first_request_at
     return render_page(
         request,
         "console/project.html",
         membership,
         overview=found,
-        checklist=first_steps(membership, found.facts, newest[0] if newest else None),
+        checklist=first_steps(membership, found.facts, to_review or (newest[0] if newest else None)),
         limit=limit,
-        to_review=next((client for client in newest if client.pk in unreviewed), None),
-        trends=[trends.sign_in_trend(project, [pk for pk, *_ in clients]), trends.request_trend(project)]
+        to_review=to_review,
+        trends=[trends.sign_in_trend(project, [client.pk for client in clients]), trends.request_trend(project)]
         if is_in_use
         else [],
         apps=trends.app_rows(project, newest),

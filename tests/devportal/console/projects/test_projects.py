@@ -13,6 +13,7 @@ from core import clock
 from devportal.console import idempotency
 from devportal.console.analytics.store import SignInCount, add_counts
 from devportal.console.models import AuditEvent
+from devportal.review.models import AppReview
 from oidc.authorization import consent
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import lifecycle
@@ -85,7 +86,7 @@ def test_the_checklist_ends_with_the_first_days_once_someone_has_signed_in(
     assert "checklist" not in overview_of(as_owner, project)
 
 
-def test_the_overview_compares_two_weeks_with_the_two_before(as_viewer: Browser, project: Project) -> None:
+def test_the_overview_compares_two_weeks_with_the_two_before(as_owner: Browser, project: Project) -> None:
     client = make_client(project, name="Starling")
     consent.record_consent(make_account(), client, ["openid"])
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
@@ -98,7 +99,7 @@ def test_the_overview_compares_two_weeks_with_the_two_before(as_viewer: Browser,
     for ago, status, count in ((0, 200, 50), (2, 200, 90), (2, 404, 10), (16, 200, 200)):
         hour = today - timedelta(days=ago)
         UsageTotal.objects.create(project=project, hour=hour, endpoint="/v1/me", status=status, count=count)
-    response = as_viewer.get(f"/console/p/{project.public_id}/")
+    response = as_owner.get(f"/console/p/{project.public_id}/")
     sign_ins, requests = response.context["trends"]
     # Today has not ended, so the change leaves it out, and the day two weeks before it too.
     assert (sign_ins.value, sign_ins.change, sign_ins.errors) == (37, "+50 %", 3)
@@ -108,6 +109,20 @@ def test_the_overview_compares_two_weeks_with_the_two_before(as_viewer: Browser,
     assert "step=any_refusal" in sign_ins.errors_url
     assert "of 100 until review" in text
     assert "Submit Starling for review" in text
+
+
+def test_the_overview_offers_the_oldest_app_that_needs_a_review(
+    as_owner: Browser, as_viewer: Browser, project: Project
+) -> None:
+    off, reviewed, submitted, first, _ = (make_client(project, name=name) for name in ("A", "B", "C", "D", "E"))
+    Client.objects.filter(pk=off.pk).update(enabled=False)
+    Client.objects.filter(pk=reviewed.pk).update(verified_at=clock.now())
+    AppReview.objects.create(
+        client=submitted, number=1, created_at=clock.now(), snapshot={}, status=AppReview.Status.SUBMITTED
+    )
+    consent.record_consent(make_account(), first, ["openid"])
+    assert "Submit D for review" in text_of(as_owner.get(f"/console/p/{project.public_id}/"))
+    assert "Submit D for review" not in text_of(as_viewer.get(f"/console/p/{project.public_id}/"))
 
 
 def test_the_overview_lists_the_apps_with_their_day(as_viewer: Browser, project: Project) -> None:
