@@ -54,8 +54,8 @@ def consent_previews(client: Client, asked: Snapshot, account: Account) -> list[
     now = client_values(client) | {"scopes": approved_scopes(client)} if client.is_verified else asked
     shows_plan = any(ACCOUNT_READ in snapshot["scopes"] for snapshot in (now, asked))
     plan = plan_name(account) if shows_plan else ""  # read once for both previews
-    title = "Now, as approved" if client.carries_badge else "Now" if client.is_verified else "Before review"
+    title = "Now, as reviewed" if client.carries_badge else "Now" if client.is_verified else "Before review"
     return [
         consent_preview(client, now, account, plan, verified=client.is_verified, is_approval=False, title=title),
-        consent_preview(client, asked, account, plan, verified=True, is_approval=True, title="After this is approved"),
+        consent_preview(client, asked, account, plan, verified=True, is_approval=True, title="After review"),
     ]

@@ -197,7 +197,7 @@ def test_a_project_at_its_limit_shows_a_message(as_developer: Browser, project: 
     settings.CLIENTS_PER_PROJECT = 1
     make_client(project)
     page = new(as_developer, project).content.decode()
-    assert "This project has 1 clients, which is the maximum." in page
+    assert "This project has 1 apps, which is the maximum." in page
     assert Client.objects.count() == 1
 
 
