@@ -96,7 +96,7 @@ def request_scope(camera: Camera, app: App) -> str:
     }.items():
         page.fill(f"[name={field}]", value)
     expect(page.locator("#preview")).to_contain_text("help@dunlin.example")  # it shows what was typed
-    expect(page.locator("#preview h4")).to_have_css("margin-top", "0px")
+    expect(page.locator("#preview h4").first).to_have_css("margin-top", "0px")
     page.get_by_role("button", name="Save", exact=True).click()
     page.goto(permissions)
     page.get_by_role("link", name=f"Ask for it: {SCOPE}").click()

@@ -132,7 +132,7 @@ def test_screens_of_a_review_for_its_developer(address: str, browser: Chromium, 
             camera.take("review-sent")
 
             arrive(other, address, VIEWER)
-            expect(other.get_by_role("button")).to_have_count(0)
+            expect(other.get_by_role("main").get_by_role("button")).to_have_count(0)
             others.take("review-for-a-viewer")
 
             page.get_by_role("button", name="Withdraw").click()
