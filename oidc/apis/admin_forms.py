@@ -1,4 +1,4 @@
-"""Forms of an API in the admin: its values, its scopes, and its rules as lines of text."""
+"""Forms of an API in the admin: its values, its scopes, and its rules as text."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -12,15 +12,16 @@ from core import clock
 from core.admin.actions import ActionForm
 from core.admin.forms import RowsFormSet
 from oidc.apis import validation
-from oidc.apis.declarations import API_COLUMNS, SCOPE_COLUMNS, Declaration, rule_lines
+from oidc.apis.declarations import API_COLUMNS, SCOPE_COLUMNS, Declaration, rules_of
+from oidc.apis.rule_tables import Rule, read_rules, write_rules
 from oidc.apis.uses import use_messages
 from oidc.models import Api, ApiScope
 
 MAX_RULES_TEXT = 50_000
 _RULES_HELP = (
-    "For forward authentication: one rule on each line, with method, path and scope, such as GET /events* "
-    "calendar.read. The method * stands for every method, and a path may end in *. The first rule that matches counts. "
-    "Requests without a matching rule are refused."
+    "For forward authentication, as in the guides: [[apis.rules]], then method, path and scope. The method * stands "
+    "for every method, and a path may end in *. The first rule that matches counts. Requests without a matching rule "
+    "are refused."
 )
 
 
@@ -31,7 +32,7 @@ def _validate_fields(form: Any, validators: dict[str, Callable[[Any], None] | No
 
 
 class ApiForm(forms.ModelForm[Api]):
-    """An API. `rule_lines` are its rules, which the scopes of the formset are compared with."""
+    """An API. `rule_tables` are its rules, which the scopes of the formset are compared with."""
 
     documentation_url = forms.CharField(
         label="Documentation URL",
@@ -46,12 +47,12 @@ class ApiForm(forms.ModelForm[Api]):
         widget=UnfoldAdminTextInputWidget,
         help_text="The URL of the API's OpenAPI document, which the docs show.",
     )
-    rule_lines = forms.CharField(
+    rule_tables = forms.CharField(
         label="Rules",
         required=False,
         max_length=MAX_RULES_TEXT,
         strip=False,  # errors name the number of a line
-        widget=UnfoldAdminTextareaWidget({"rows": 6}),
+        widget=UnfoldAdminTextareaWidget({"rows": 9, "spellcheck": "false"}),
         help_text=_RULES_HELP,
     )
 
@@ -79,20 +80,18 @@ class ApiForm(forms.ModelForm[Api]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _validate_fields(self, {"slug": validation.validate_slug, **API_COLUMNS})
-        if self.instance.pk and "rule_lines" in self.fields:
-            self.fields["rule_lines"].initial = "\n".join(rule_lines(self.instance))
+        self._rules_before = rules_of(self.instance) if self.instance.pk else []
+        if "rule_tables" in self.fields:
+            self.fields["rule_tables"].initial = write_rules(self._rules_before)
 
-    def clean_rule_lines(self) -> list[tuple[str, str, str]]:
-        """Return the rules: method, path and scope of each line."""
-        rules, errors = [], []
-        for number, line in enumerate(self.cleaned_data["rule_lines"].splitlines(), 1):
-            words = line.split()
-            if len(words) not in (0, 3):
-                errors.append(f"Line {number}: Enter a method, a path and a scope, separated by spaces.")
-            elif words:
-                method, path, scope = words
-                errors += [f"Line {number}: {message}" for message in _errors_of_rule(method, path)]
-                rules.append((method, path, scope))
+    def clean_rule_tables(self) -> list[Rule]:
+        """Return the rules."""
+        rules = read_rules(self.cleaned_data["rule_tables"])
+        errors = [
+            f"Rule {number}: {message}"
+            for number, (method, path, _) in enumerate(rules, 1)
+            for message in _errors_of_rule(method, path)
+        ]
         if len(rules) > validation.MAX_RULES:
             errors.append(f"An API can have at most {validation.MAX_RULES} rules.")
         if errors:
@@ -103,14 +102,13 @@ class ApiForm(forms.ModelForm[Api]):
         """Return what the forms change; `scopes` is None on a page without them."""
         is_new = self.instance.pk is None
         wanted = list(self.cleaned_data) if is_new else self.changed_data
-        rules = self.cleaned_data.get("rule_lines", [])
-        shown = str(self.fields["rule_lines"].initial or "").splitlines()
+        rules = self.cleaned_data.get("rule_tables", [])
         return Declaration(
             columns={name: self.cleaned_data[name] for name in API_COLUMNS if name in wanted},
             scopes=scopes.declared() if scopes is not None else (),
             removed_scopes=scopes.removed() if scopes is not None else (),
             # Rules that were not edited are left out, so that nobody else's change is undone.
-            rules=rules if is_new or [" ".join(rule) for rule in rules] != shown else None,
+            rules=rules if is_new or rules != self._rules_before else None,
         )
 
 

@@ -17,6 +17,7 @@ from core.http import split_hosts
 from oidc.apis import declarations
 from oidc.apis.admin_forms import ApiForm, RotateForm, ScopeForm, ScopeFormSet
 from oidc.apis.credentials import API_CREDENTIALS, create_credential
+from oidc.apis.rule_tables import write_rules
 from oidc.models import Api, ApiCredential, ApiScope
 from oidc.projects.credentials import CredentialEnded
 from oidc.projects.lifecycle import QuotaExceeded
@@ -147,7 +148,7 @@ class ApiAdmin(ServiceModelAdmin[Api]):
 
     def get_fields(self, request: HttpRequest, obj: Api | None = None) -> tuple[str, ...]:
         may_edit = self.has_change_permission(request, obj) if obj else True
-        return (*ApiForm.Meta.fields, "rule_lines" if may_edit else "rules")
+        return (*ApiForm.Meta.fields, "rule_tables" if may_edit else "rules")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Api | None = None) -> tuple[str, ...]:
         # Turning off has a page that states what follows.
@@ -155,7 +156,7 @@ class ApiAdmin(ServiceModelAdmin[Api]):
 
     @admin.display(description="rules")
     def rules(self, api: Api) -> str:
-        return "\n".join(declarations.rule_lines(api)) or "none"
+        return write_rules(declarations.rules_of(api)) or "none"
 
     def audit_target(self, row: Api) -> str:
         return f"api:{row.slug}"
@@ -176,7 +177,7 @@ class ApiAdmin(ServiceModelAdmin[Api]):
 
     def save_form(self, request: HttpRequest, form: Any, change: bool) -> Any:
         row = form.instance
-        row.declared_rules = form.cleaned_data.get("rule_lines") or []  # for the formset of the scopes
+        row.declared_rules = form.cleaned_data.get("rule_tables") or []  # for the formset of the scopes
         return row
 
     def save_model(self, request: HttpRequest, obj: Api, form: Any, change: bool) -> None:

@@ -142,10 +142,15 @@ def describe(api: Api) -> dict[str, Any]:
     return {column: getattr(api, column) for column in API_COLUMNS} | scopes | {"rules": rule_lines(api)}
 
 
+def rules_of(api: Api) -> list[tuple[str, str, str]]:
+    """Return the rules of an API in order: method, path and scope."""
+    rows = ApiRule.objects.filter(api=api).select_related("scope").order_by("position")
+    return [(row.method, row.path, row.scope.name) for row in rows]
+
+
 def rule_lines(api: Api) -> list[str]:
     """Return the rules of an API in order, each as "METHOD path scope"."""
-    rows = ApiRule.objects.filter(api=api).select_related("scope").order_by("position")
-    return [f"{row.method} {row.path} {row.scope.name}" for row in rows]
+    return [" ".join(rule) for rule in rules_of(api)]
 
 
 def report_api_event(action: str, api: Api, actor: Account | None, **fields: Any) -> None:
@@ -183,7 +188,7 @@ def _apply(api: Api, declaration: Declaration, actor: Account | None) -> None:
         if not is_new:
             to_review.note(row, *was)
         existing[row.name] = row
-    if declaration.rules is not None and rule_lines(api) != [" ".join(rule) for rule in declaration.rules]:
+    if declaration.rules is not None and rules_of(api) != list(declaration.rules):
         ApiRule.objects.filter(api=api).delete()
         for position, (method, path, scope) in enumerate(declaration.rules):
             ApiRule.objects.create(api=api, position=position, method=method, path=path, scope=existing[scope])

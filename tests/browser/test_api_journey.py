@@ -29,7 +29,7 @@ OPERATOR, DEVELOPER, REVIEWER, PERSON = (
 API, SCOPE, IDENTIFIER = "Dunlin Sightings", "dunlin.write", "https://sightings.dunlin.example"
 SENTENCE = "Add and change your sightings of birds"
 WRITTEN_SECONDS = 40
-RULE = f"POST /sightings* {SCOPE}"
+RULE = f'[[apis.rules]]\nmethod = "POST"\npath = "/sightings*"\nscope = "{SCOPE}"'
 
 
 @pytest.fixture(scope="module")
@@ -58,14 +58,14 @@ def declare(camera: Camera, service: Service) -> tuple[str, str]:
     page.fill("input[name=scopes-0-name]", SCOPE)
     page.fill("textarea[name=scopes-0-title]", SENTENCE)
     page.check("input[name=scopes-0-sensitive]")
-    page.fill("textarea[name=rule_lines]", RULE)
+    page.fill("textarea[name=rule_tables]", RULE)
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Remove the part after #.")).to_be_visible()
     camera.take("api-journey-01-declaration")
     page.fill("input[name=identifier]", IDENTIFIER)
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_role("link", name=API).first.click()
-    expect(page.locator("textarea[name=rule_lines]")).to_have_value(RULE)
+    expect(page.locator("textarea[name=rule_tables]")).to_have_value(RULE)
     camera.take("api-journey-01-api")
     page.get_by_role("link", name="Create a credential").click()
     page.get_by_role("button", name="Create a credential").click()

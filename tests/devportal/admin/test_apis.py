@@ -1,14 +1,20 @@
 """Declaring APIs in the admin: forms with scopes and rules, actions, credentials, and who may do what."""
 
+import json
+import re
+from html import unescape
 from typing import Any
 
 import pytest
 from django.test import Client as Browser
+from django.utils.html import escape
 
 from accounts.models import Account
 from core.credentials import digest
+from devportal.console.models import AuditEvent
 from oidc.apis.credentials import MAX_LIVE_CREDENTIALS, create_credential
-from oidc.apis.declarations import rule_lines
+from oidc.apis.declarations import rule_lines, rules_of
+from oidc.apis.rule_tables import write_rules
 from oidc.models import Api, ApiCredential, ApiScope
 from tests.devportal.admin.conftest import last_event
 from tests.factories import make_access_token, make_account, make_api, make_client
@@ -26,7 +32,7 @@ API: dict[str, Any] = {
     "enabled": "on",
     "calls_per_minute": "600",
     "calls_per_person_per_minute": "120",
-    "rule_lines": "",
+    "rule_tables": "",
 }
 
 
@@ -36,6 +42,12 @@ def scopes(*rows: dict[str, Any], initial: int = 0) -> dict[str, Any]:
     for number, row in enumerate(rows):
         form |= {f"scopes-{number}-{name}": str(value) for name, value in row.items()}
     return form
+
+
+def rule(**changes: Any) -> str:
+    """Return a rule as text, with changes by key."""
+    values = {"method": "GET", "path": "/events*", "scope": "calendar.read"} | changes
+    return "\n".join(["[[apis.rules]]", *(f"{key} = {json.dumps(value)}" for key, value in values.items())])
 
 
 READ = {"name": "calendar.read", "title": "See your events", "description": "", "api_keys": "on"}
@@ -54,7 +66,7 @@ def existing(api: Api, **changes: dict[str, Any]) -> dict[str, Any]:
 
 def of(api: Api) -> dict[str, Any]:
     """Return the fields of an API as its page sends them."""
-    values = API | {"name": api.name, "identifier": api.identifier, "rule_lines": "\r\n".join(rule_lines(api))}
+    values = API | {"name": api.name, "identifier": api.identifier, "rule_tables": write_rules(rules_of(api))}
     return {name: value for name, value in values.items() if name not in ("slug", "enabled")}
 
 
@@ -73,8 +85,9 @@ def press(browser: Browser, row: Api | ApiCredential, action: str, **form: Any) 
 def test_an_operator_declares_an_api(as_operator: Browser, operator: Account) -> None:
     assert as_operator.get(ADD).status_code == 200
     write = {"name": "calendar.write", "title": "Change your events", "description": "", "sensitive": "on"}
-    rules = "GET /events* calendar.read\r\n\r\n *   /*  calendar.write \r\n"
-    response = as_operator.post(ADD, API | {"rule_lines": rules} | scopes(READ, write))
+    rules = write_rules([("GET", "/events*", "calendar.read"), ("*", "/*", "calendar.write")])
+    sent = "# Calendar\r\n" + rules.replace("\n", "\r\n")
+    response = as_operator.post(ADD, API | {"rule_tables": sent} | scopes(READ, write))
     assert response.status_code == 302, response.content.decode()
     api = Api.objects.get(slug="calendar")
     assert (api.name, api.enabled, api.calls_per_minute) == ("Orbit Calendar", True, 600)
@@ -96,11 +109,22 @@ def test_an_operator_declares_an_api(as_operator: Browser, operator: Account) ->
         ({"name": "a\u202eb"}, "invisible characters"),
         ({"calls_per_minute": "0"}, "Enter a number from 1"),
         ({"calls_per_minute": ""}, "This field is required"),
-        ({"rule_lines": "GET /events"}, "Line 1: Enter a method, a path and a scope"),
-        ({"rule_lines": "\r\nget /events calendar.read"}, "Line 2: A method is *"),
-        ({"rule_lines": "GET /* account.read"}, "A rule needs the scope account.read"),
-        ({"rule_lines": "GET /* calendar.read\n" * 101}, "at most 100 rules"),
-        ({"rule_lines": "x" * 50_001}, "at most 50000 characters"),
+        ({"rule_tables": "GET /events* calendar.read"}, "This is not valid TOML"),
+        ({"rule_tables": "[[" * 200}, "This is not valid TOML"),
+        ({"rule_tables": "[\n" * 20_000}, "This is not valid TOML"),
+        ({"rule_tables": f"x = {'[' * 400}\n{'[' * 400}\n{'[' * 400}"}, "This is not valid TOML"),
+        ({"rule_tables": ".".join("a" * 500) + " = 1"}, "A line may have at most 500 characters"),
+        ({"rule_tables": '[[rules]]\nmethod = "GET"'}, "Each one begins with the line [[apis.rules]]"),
+        ({"rule_tables": "apis = 1"}, "Each one begins with the line [[apis.rules]]"),
+        ({"rule_tables": "[apis]\nrules = 1"}, "Each one begins with the line [[apis.rules]]"),
+        ({"rule_tables": '[[apis.rules]]\nmethod = "GET"\npath = "/events"'}, "Rule 1: Enter method, path and scope"),
+        ({"rule_tables": "apis.rules = [1]"}, "Rule 1: Enter method, path and scope"),
+        ({"rule_tables": f"{rule()}\n{rule(scope=1)}"}, "Rule 2: Enter method, path and scope"),
+        ({"rule_tables": f"{rule()}\n{rule(name='x')}"}, "Rule 2: Enter method, path and scope"),
+        ({"rule_tables": f"{rule()}\n{rule(method='get')}"}, "Rule 2: A method is *"),
+        ({"rule_tables": rule(scope="account.read")}, "A rule needs the scope account.read"),
+        ({"rule_tables": f"{rule()}\n" * 101}, "at most 100 rules"),
+        ({"rule_tables": "x" * 50_001}, "at most 50000 characters"),
         ({"scopes-0-name": "openid"}, "belongs to the service itself"),
         ({"scopes-0-name": "x" * 101}, "at most 100 characters"),
         ({"scopes-0-name": "tasks.read"}, "already exists"),
@@ -116,6 +140,19 @@ def test_wrong_values_give_form_errors(as_operator: Browser, changes: dict[str, 
     assert response.status_code == 200
     assert text in response.content.decode()
     assert Api.objects.count() == 1
+
+
+def test_the_page_shows_rules_as_the_guides_do(as_operator: Browser) -> None:
+    """The operator can copy the rules from a guide, and save the page without changing them."""
+    api = make_api(rules=[("GET", "/events*", "calendar.read"), ("*", "/events*", "calendar.write")])
+    guide = as_operator.get("/docs/guides/protect-nginx", {"api": api.slug}).content.decode()
+    shown = unescape(re.sub("<[^>]+>", "", guide))
+    assert write_rules(rules_of(api)) in shown
+    form = of(api)
+    assert escape(form["rule_tables"]) in as_operator.get(change_url(api)).content.decode()
+    events = AuditEvent.objects.count()
+    assert as_operator.post(change_url(api), form | existing(api)).status_code == 302
+    assert AuditEvent.objects.count() == events
 
 
 def test_a_malformed_form_breaks_nothing(as_operator: Browser) -> None:
@@ -158,7 +195,7 @@ def test_a_scope_that_a_rule_needs_is_not_removed(as_operator: Browser) -> None:
     api = make_api(rules=[("*", "/*", "calendar.write")])
     form = of(api) | existing(api, calendar_write={"DELETE": "on"})
     assert "A rule needs the scope calendar.write" in as_operator.post(change_url(api), form).content.decode()
-    assert as_operator.post(change_url(api), form | {"rule_lines": ""}).status_code == 302
+    assert as_operator.post(change_url(api), form | {"rule_tables": ""}).status_code == 302
     assert not ApiScope.objects.filter(name="calendar.write").exists()
 
 
@@ -246,5 +283,5 @@ def test_reviewers_only_read(as_reviewer: Browser) -> None:
     api = make_api(rules=[("*", "/*", "calendar.read")])
     text = as_reviewer.get(change_url(api)).content.decode()
     assert "calendar.write" in text
-    assert "* /* calendar.read" in text
+    assert "path = &quot;/*&quot;" in text
     assert "Turn off" not in text
