@@ -1,7 +1,7 @@
 """Admin page of one review: evidence, differences, previews, history and notes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -108,6 +108,7 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
     revision = kept.get(review.revision)
     sent = sent_snapshot(review, revision)
     history = timeline.history_of(review, with_owners=with_notes)
+    entries = _entries(client, account, with_notes)
     return {
         "title": reveal(str(review)),
         "review": review,
@@ -118,7 +119,7 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
         "evidence": evidence_context(review, may_decide=with_notes),
         "difference": _difference(review, sent, kept, against),
         "answers": _answers(revision),
-        "scopes": _scopes(review, sent),
+        "scopes": _scopes(review, sent, entries),
         "previews": _previews(review, sent, account) if review.is_open else [],
         "asked": [
             _asked(review, sent, field, label) for field, label in snapshots.LABELS.items() if field not in _OF_SCOPES
@@ -129,7 +130,7 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
         "earlier": _titled(history.earlier),
         "measures": _titled(history.measures),
         "notes": notes.notes_on(review) if with_notes else [],
-        "entries": timeline_context(_entries(client, account, with_notes)),
+        "entries": timeline_context(entries),
     }
 
 
@@ -231,8 +232,15 @@ def _asked(review: AppReview, sent: Snapshot, field: str, label: str) -> dict[st
     }
 
 
-def _scopes(review: AppReview, sent: Snapshot) -> list[dict[str, Any]]:
+def _scopes(review: AppReview, sent: Snapshot, entries: Iterable[ReviewEntry]) -> list[dict[str, Any]]:
+    """Return the requested scopes. `withdrawn_at` is when the approval was withdrawn, for scopes that the app lacks."""
     held = review.client.approved_scopes.split()
+    kept = review.client.kept_scopes.split()
+    withdrawn: dict[str, datetime | None] = {}
+    for entry in entries:  # the oldest first
+        if entry.kind in (ReviewEntry.Kind.APPROVED, ReviewEntry.Kind.APPROVAL_WITHDRAWN):
+            at = entry.at if entry.kind == ReviewEntry.Kind.APPROVAL_WITHDRAWN else None
+            withdrawn |= dict.fromkeys(entry.details.get("scopes", {}), at)
     places = sent.get(PLACES) or {}
     return [
         {
@@ -242,6 +250,8 @@ def _scopes(review: AppReview, sent: Snapshot) -> list[dict[str, Any]]:
             "justification": reveal(justification),
             "place": reveal(str(places.get(scope, ""))),
             "is_held": scope in held,
+            "is_kept": scope in kept,
+            "withdrawn_at": None if scope in held else withdrawn.get(scope),
             "decision": review.decisions.get(scope),
         }
         for scope, justification in sent.get("scopes", {}).items()

@@ -142,7 +142,7 @@ class Code(Enum):
     REFUSALS = "{error}: {number}"
     NO_CALLS = "No requests in {days} days."
     CALLS = (
-        "{count} call in {days} days. Errors: {errors} ({percent:.1f} %).",
+        "{count} request in {days} days. Errors: {errors} ({percent:.1f} %).",
         "{count} requests in {days} days. Errors: {errors} ({percent:.1f} %).",
     )
     MOST_CALLS_FAIL = "Most requests fail. {count} requests in {days} days, {errors} errors ({percent:.1f} %)."

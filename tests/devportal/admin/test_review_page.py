@@ -252,6 +252,34 @@ def test_the_page_costs_the_same_however_long_the_history_is(
     assert "There are more. These are the newest 20." in text
 
 
+# --- Scopes ---
+
+
+def state_of_scope(browser: Browser, review: AppReview) -> str:
+    text = text_of(browser, page(review))
+    scopes = text[text.index('id="scopes"') : text.index('<section class="sheet review-decide"')]
+    return plain(scopes).partition("gear. ")[2]
+
+
+def test_the_page_says_about_a_scope_only_what_is_true(
+    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    colleague = make_reviewer()
+    assert state_of_scope(as_reviewer, sent(app, developer)) == "Not approved."
+    first = decide(app.reviews.get(), colleague, Status.APPROVED)
+    assert state_of_scope(as_reviewer, first) == "Approved in this review."
+    fill(app, developer, name="Comet Notes")
+    change = developer_actions.submit(fresh(app), developer)
+    assert state_of_scope(as_reviewer, change) == "Approved now."
+    Client.objects.filter(pk=app.pk).update(kept_scopes=SCOPE)
+    assert state_of_scope(as_reviewer, change).startswith("No review has approved it.")
+    reviewer_actions.withdraw_approval(app, colleague, scopes=[SCOPE], reasons=["harmful"])
+    assert state_of_scope(as_reviewer, change).startswith("The approval was withdrawn on ")
+    assert state_of_scope(as_reviewer, first).startswith("Approved in this review. The approval was withdrawn on ")
+    decide(change, colleague, Status.REJECTED)
+    assert state_of_scope(as_reviewer, change).startswith("Refused in this review. The approval was withdrawn on ")
+
+
 # --- Internal notes ---
 
 
