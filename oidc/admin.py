@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.utils.formats import localize
 from django.utils.html import format_html_join
 
 from accounts.models import Account
@@ -82,14 +83,14 @@ class ClientAdmin(SearchedByDeveloper):
     search_help_text = search.HELP
     link_filters = ("project",)
     fields = (
-        "name", "client_id", "type", "project", "state", "first_party", "verified_at", "approved_scopes",
+        "name", "client_id", "type", "project", "state", "first_party", "reviewed_since", "approved_scopes",
         "kept_scopes",
         "optional_scopes", "least_acr", "forgive_lost_responses", "redirect_uris", "post_logout_redirect_uris",
         "home_page_url",
         "privacy_policy_url", "terms_url", "last_reviewed_at", "approved_hosts", "reviewed_hosts", "outside_hosts",
         "secrets", "created",
     )  # fmt: skip
-    readonly_fields = ("state", "approved_hosts", "reviewed_hosts", "outside_hosts", "secrets")
+    readonly_fields = ("state", "reviewed_since", "approved_hosts", "reviewed_hosts", "outside_hosts", "secrets")
     row_actions = (
         RowAction(
             "off",
@@ -122,9 +123,13 @@ class ClientAdmin(SearchedByDeveloper):
     def state(self, client: Client) -> str:
         return client.state.label
 
-    @admin.display(description="verified", boolean=True)
+    @admin.display(description="reviewed", boolean=True)
     def is_verified(self, client: Client) -> bool:
         return client.is_verified
+
+    @admin.display(description="reviewed since")
+    def reviewed_since(self, client: Client) -> str:
+        return str(localize(client.verified_at)) if client.verified_at else "-"
 
     @admin.display(description="hosts outside of the review")
     def outside_hosts(self, client: Client) -> str:

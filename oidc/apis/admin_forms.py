@@ -69,6 +69,10 @@ class ApiForm(forms.ModelForm[Api]):
             "calls_per_minute",
             "calls_per_person_per_minute",
         )
+        labels = {
+            "calls_per_minute": "Requests per minute",
+            "calls_per_person_per_minute": "Requests per person per minute",
+        }
         widgets = {"description": UnfoldAdminTextareaWidget({"rows": 3})}
         help_texts = {
             "slug": "It never changes. Usage is counted under it.",

@@ -321,6 +321,11 @@ class QueueChangeList(AgeChangeList):
             groups.append(("Assignee", self._assignees()))
         return groups
 
+    @property
+    def has_more_chosen(self) -> bool:
+        """Whether a filter below "More" is chosen."""
+        return bool(set(self.chosen) - {"kind"})
+
     def _asks(self) -> list[Link]:
         choices = asked_choices()
         offered = list(choices)
