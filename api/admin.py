@@ -31,10 +31,10 @@ class ApiKeyAdmin(ReadOnlyModelAdmin[ApiKey]):
     search_help_text = "A key's whole public id, or its owner's whole email address"
     link_filters = ("project", "owner")
     fields = (
-        "name", "shown", "owner", "project", "permissions", "created_at", "last_used_at", "expires_at", "revoked_at",
+        "name", "shown", "owner", "project", "scopes", "created_at", "last_used_at", "expires_at", "revoked_at",
         "leaked_at",
     )  # fmt: skip
-    readonly_fields = ("shown",)
+    readonly_fields = ("shown", "scopes")
     row_actions = (
         RowAction(
             "revoke",
@@ -62,12 +62,16 @@ class ApiKeyAdmin(ReadOnlyModelAdmin[ApiKey]):
     def shown(self, key: ApiKey) -> str:
         return key.masked
 
+    @admin.display(description="scopes")
+    def scopes(self, key: ApiKey) -> str:
+        return key.permissions
+
 
 @admin.register(RequestLog)
 class RequestLogAdmin(LogModelAdmin[RequestLog]):
-    """Calls to the developer API; the ones without a project had an unknown credential."""
+    """Requests to the developer API; the ones without a project had an unknown credential."""
 
-    empty_text = "No call of the developer API was logged lately."
+    empty_text = "No request to the developer API was logged lately."
     list_display = ("at", "method", "path", "status", "code", "milliseconds", "project", "caller", "request_id")
     list_select_related = ("project",)
     search_help_text = "A whole request id, or a project's whole public id"

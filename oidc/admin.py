@@ -158,10 +158,15 @@ class ConnectionAdmin(ReadOnlyModelAdmin[Connection]):
     search_help_text = "A person's whole email address, or a whole client id"
     link_filters = ("account", "client")
     fields = (
-        "account", "client", "scopes", "left_out", "scopes_outside_review", "first_authorized_at",
+        "account", "client", "scopes", "left_out", "outside_review", "first_authorized_at",
         "last_authorized_at", "removed_at",
     )  # fmt: skip
-    readonly_fields = ("scopes_outside_review",)
+    readonly_fields = ("outside_review",)
+
+    @admin.display(description="scopes outside of the review")
+    def outside_review(self, connection: Connection) -> str:
+        granted = connection.scopes_outside_review or {}
+        return "\n".join(f"{host}: {scopes}" for host, scopes in granted.items()) or "none"
 
     @admin.display(description="app is")
     def client_state(self, connection: Connection) -> str:

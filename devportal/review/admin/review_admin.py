@@ -65,10 +65,10 @@ def live_context(
 
 def _links(request: HttpRequest, project: Project, client: Client | None) -> list[tuple[str, str]]:
     """Return links to the admin pages about an app and its project that this person may view."""
-    found = [("oidc_client", "Client", _change("oidc_client", client.pk))] if client is not None else []
+    found = [("oidc_client", "App", _change("oidc_client", client.pk))] if client is not None else []
     found += [
         ("oidc_project", "Project", _change("oidc_project", project.pk)),
-        ("oidc_client", "Clients of the project", _list("oidc_client", project__id__exact=project.pk)),
+        ("oidc_client", "Apps of the project", _list("oidc_client", project__id__exact=project.pk)),
         ("oidc_projectdomain", "Domains", _list("oidc_projectdomain", project__id__exact=project.pk)),
         ("console_auditevent", "Audit trail of the project", _list("console_auditevent", q=project.public_id)),
     ]
