@@ -142,6 +142,13 @@ def test_reviews_of_one_assignee(as_reviewer: Browser, mixed: None, reviewer: Ac
     assert "Someone else" in text_of(as_reviewer, f"?assignee={gone.pk}")
 
 
+def test_a_chosen_filter_is_never_folded(as_reviewer: Browser, mixed: None) -> None:
+    folded, opened = '<details class="review-fold">', '<details class="review-fold" open>'
+    assert folded in text_of(as_reviewer)
+    assert folded in text_of(as_reviewer, "?kind=new")
+    assert opened in text_of(as_reviewer, "?late=1")
+
+
 def test_filter_chips_combine_and_can_be_removed_one_by_one(as_reviewer: Browser, mixed: None) -> None:
     text = text_of(as_reviewer, chip(text_of(as_reviewer, "?late=1"), "New"))
     assert names(text) == ["New"]
