@@ -104,10 +104,16 @@ class SignInLogEntry:
         return self.row.endpoint in (Endpoint.TOKEN, Endpoint.REVOKE) and reason is not None and reason.anyone
 
 
+def _has_text(text: str) -> Q:
+    """Filter by a text that the columns or the explanation of the reason contain."""
+    reasons = [reason.value for reason in Reason if text.lower() in (reason.log or reason.description).lower()]
+    return text_filter("redirect_uri", "reason", "error", "request_id")(text) | Q(reason__in=reasons)
+
+
 def read_filters(request: HttpRequest, clients: Sequence[Client] | None = None) -> LogFilters:
     """Parse the filters of the query string, for the log of a project with its `clients` to choose from."""
     conditions = {
-        "q": text_filter("redirect_uri", "reason", "error", "request_id"),
+        "q": _has_text,
         "outcome": choice_filter({outcome: Q(outcome=outcome) for outcome in OUTCOMES}),
         "endpoint": choice_filter({endpoint: Q(endpoint=endpoint) for endpoint in ENDPOINTS}),
         "error": choice_filter({error: Q(error=error) for error in ERRORS}),
