@@ -6,7 +6,7 @@ PYTEST := $(PY) -m pytest
 # Runs failed tests again, alone. A test that passes the second time is flaky, and still fails the run.
 STRICT := $(PY) -m tests.services.flaky
 ON_TWO := -n $(or $(WORKERS),2)
-LOCK := ../.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+LOCK := "$(CURDIR)/.venv/bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --fork-strategy fewest --custom-compile-command "make lock"
 
 # Marks of tests that only `make test-all` runs.
@@ -70,9 +70,10 @@ format: .venv/.dev ## Formats the source, and fixes what ruff can fix
 	$(PY) -m ruff check --fix
 	$(PY) -m ruff format
 
-lock: | $(PY) ## Pins requirements/*.in, with hashes; UPGRADE=--upgrade takes the newest versions
+lock: | $(PY) ## Pins *.in in requirements and tests/guides/locks, with hashes; UPGRADE=--upgrade takes the newest versions
 	@$(PIP) install -qq --require-hashes -r requirements/lock.txt
 	cd requirements && for name in runtime extras dev lock; do $(LOCK) $(UPGRADE) $$name.in -o $$name.txt || exit 1; done
+	cd tests/guides/locks && for file in *.in; do $(LOCK) $(UPGRADE) $$file -o $${file%in}txt || exit 1; done
 
 sbom: .venv/.dev ## Writes sbom.cdx.json, the software bill of materials of requirements/extras.txt (CycloneDX)
 	@PYTHONPATH=. $(PY) deploy/sbom.py > sbom.cdx.json.tmp && mv sbom.cdx.json.tmp sbom.cdx.json

@@ -8,9 +8,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("name", ["runtime", "extras", "dev", "lock"])
-def test_every_package_is_pinned_by_its_hash(name: str) -> None:
-    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+LOCKS = [*(ROOT / "requirements").glob("*.txt"), *(ROOT / "tests" / "guides" / "locks").glob("*.txt")]
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
+def test_every_package_is_pinned_by_its_hash(lock: Path) -> None:
+    text = lock.read_text(encoding="utf-8")
     packages = re.split(r"^(?=[A-Za-z0-9])", re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
     assert any(map(str.strip, packages))
     for package in filter(str.strip, packages):

@@ -1,27 +1,39 @@
 """The page of ready-made applications: applications that run with the settings that it shows."""
 
+import os
+import re
 import secrets
+import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
+import httpx
 import pytest
 
+from tests.clients.ended_sessions import delivered, sign_out
 from tests.clients.terminal import Shown
 from tests.guides.journey import leaves
-from tests.guides.reading import OpenGuide, needs
-from tests.services import keeper
+from tests.guides.packages import install_application, pinned, pinned_application
+from tests.guides.reading import READY_SECONDS, OpenGuide, needs
+from tests.guides.runs import record_run
+from tests.services import keeper, node
 
-pytestmark = [pytest.mark.slow, needs("go")]
+pytestmark = pytest.mark.slow
+record = partial(record_run, "applications", is_part=True)
 
-OAUTH2_PROXY = "github.com/oauth2-proxy/oauth2-proxy/v7@v7.15.6"
+OAUTH2_PROXY = "7.15.6"
+CLIENT_API = "/_matrix/client/v3"
 PLACEHOLDER = "https://app.example.com"  # the page says to replace it
 
 
-def open_page(guide: Callable[..., OpenGuide], callback: str) -> OpenGuide:
+def open_page(guide: Callable[..., OpenGuide], callback: str, logout: str = "") -> OpenGuide:
     """Register an application at a free port of this machine, and open the page."""
     port = keeper.free_port()
     origin = f"http://localhost:{port}"
     urls = {"redirect_uris": [f"{origin}{callback}"], "post_logout_redirect_uris": [f"{origin}/"]}
-    return guide("applications", port=port, **urls)
+    backchannel = {"backchannel_logout_uri": f"{origin}{logout}"} if logout else {}
+    return guide("applications", port=port, **urls, **backchannel)
 
 
 def shown(app: OpenGuide, is_meant: Callable[[Shown], bool]) -> str:
@@ -29,22 +41,129 @@ def shown(app: OpenGuide, is_meant: Callable[[Shown], bool]) -> str:
     return next(block.code for block in app.blocks if is_meant(block)).replace(PLACEHOLDER, app.origin)
 
 
+def shown_file(app: OpenGuide, name: str) -> str:
+    """Return a file of the page for this application."""
+    return f"{shown(app, lambda block: block.file == name)}\n"
+
+
+def run_application(app: OpenGuide, programs: Path, command: str, **settings: str) -> None:
+    """Start an application with the client secret in its environment, as the page says."""
+    path = f"{programs}{os.pathsep}{app.environment['PATH']}"
+    app.run(command, PATH=path, CLIENT_SECRET=app.client["client_secret"], **settings)
+
+
 def install(app: OpenGuide, package: str) -> None:
     """Install a program in the folder. The first build of a machine takes minutes."""
     app.finish(f"go install {package}", GOBIN=str(app.folder), GOFLAGS="-p=2")
 
 
-def arrive(app: OpenGuide, path: str) -> str:
-    """Follow the application's link to sign in, sign in, and return the page to which this leads."""
-    arrived_at = app.person.go(leaves(app, path))
+def arrive(app: OpenGuide, url: str) -> httpx.Response:
+    """Sign in at a URL of the service, and return the application's page to which this leads."""
+    arrived_at = app.person.go(url)
+    # Browsers also send these cookies to localhost without https.
+    for cookie in app.person.browser.cookies.jar:
+        cookie.secure = False
     page = app.person.browser.get(arrived_at, follow_redirects=True)
     assert page.status_code < 400, f"{page.url}\n{page.text[:2000]}\n{app.log.read_text()[-2000:]}"
-    return page.text
+    return page
 
 
+def wait_until_ready(app: OpenGuide, path: str) -> None:
+    """Wait until the application answers, because its port is open before."""
+    deadline = time.monotonic() + READY_SECONDS
+    while not httpx.get(f"{app.origin}{path}").is_success:
+        assert time.monotonic() < deadline, app.log.read_text()[-2000:]
+        time.sleep(0.1)
+
+
+@pytest.mark.node
+def test_jupyterhub(guide: Callable[..., OpenGuide]) -> None:
+    programs = install_application("jupyterhub")
+    proxy = Path(__file__).parent / "jupyterhub"
+    app = open_page(guide, "/hub/oauth_callback")
+    (app.folder / "node_modules").symlink_to(node.install(proxy))
+    hub, api = keeper.free_port(), keeper.free_port()
+    settings = {
+        "JupyterHub.bind_url": f"http://127.0.0.1:{app.port}",
+        "JupyterHub.hub_port": hub,
+        "ConfigurableHTTPProxy.api_url": f"http://127.0.0.1:{api}",
+        "ConfigurableHTTPProxy.should_start": False,  # the hub would start it as a daemon, which outlives the test
+    }
+    lines = [f"c.{name} = {value!r}\n" for name, value in settings.items()]
+    (app.folder / "jupyterhub_config.py").write_text(shown_file(app, "jupyterhub_config.py") + "".join(lines))
+    start_proxy = f"node_modules/.bin/configurable-http-proxy --ip=127.0.0.1 --port={app.port} --api-port={api}"
+    command = f"{start_proxy} --default-target=http://127.0.0.1:{hub} & exec jupyterhub"
+    run_application(app, programs, command, CONFIGPROXY_AUTH_TOKEN=secrets.token_hex())
+    wait_until_ready(app, "/hub/health")
+    assert app.person.email in arrive(app, leaves(app, "/hub/oauth_login?next=/hub/home")).text
+    record(pinned_application("jupyterhub", "jupyterhub", "oauthenticator") | pinned(proxy, "configurable-http-proxy"))
+
+
+def test_pgadmin(guide: Callable[..., OpenGuide]) -> None:
+    programs = install_application("pgadmin")
+    app = open_page(guide, "/oauth2/authorize")
+    addresses = {"DATA_DIR": str(app.folder / "data"), "DEFAULT_SERVER_PORT": app.port}
+    lines = [f"{name} = {value!r}\n" for name, value in addresses.items()]
+    (app.folder / "config_local.py").write_text(shown_file(app, "config_local.py") + "".join(lines))
+    owner = {"PGADMIN_SETUP_EMAIL": "owner@example.com", "PGADMIN_SETUP_PASSWORD": secrets.token_urlsafe()}
+    run_application(app, programs, "pgadmin4", PYTHONPATH=str(app.folder), **owner)
+    browser = app.person.browser
+    token = re.search(r'"csrfToken": "([^"]+)"', browser.get(f"{app.origin}/login").text)
+    assert token
+    pressed = {"csrf_token": token[1], "oauth2_button": "service"}
+    left = browser.post(f"{app.origin}/authenticate/login", data=pressed)
+    arrive(app, left.headers["Location"])
+    assert f"username: '{app.person.email}'" in browser.get(f"{app.origin}/browser/js/utils.js").text
+    record(pinned_application("pgadmin", "pgadmin4"))
+
+
+def test_synapse(guide: Callable[..., OpenGuide]) -> None:
+    programs = install_application("synapse")
+    app = open_page(guide, "/_synapse/client/oidc/callback", "/_synapse/client/oidc/backchannel_logout")
+    secret = app.folder / "client_secret"
+    secret.write_text(app.client["client_secret"])
+    settings = f"""
+server_name: localhost
+public_baseurl: {app.origin}/
+listeners: [{{port: {app.port}, bind_addresses: [127.0.0.1], type: http, resources: [{{names: [client]}}]}}]
+database: {{name: sqlite3, args: {{database: homeserver.db}}}}
+media_store_path: media
+signing_key_path: signing.key
+macaroon_secret_key: {secrets.token_hex()}
+trusted_key_servers: []
+report_stats: false
+"""
+    shown_settings = shown_file(app, "homeserver.yaml").replace("/etc/matrix-synapse/client_secret", str(secret))
+    (app.folder / "homeserver.yaml").write_text(shown_settings + settings)
+    synapse = "python -m synapse.app.homeserver --config-path=homeserver.yaml"
+    run_application(app, programs, f"{synapse} --generate-keys && exec {synapse}")
+
+    browser = app.person.browser
+    start = f"{CLIENT_API}/login/sso/redirect/oidc-service?redirectUrl={app.origin}/app"
+    page = arrive(app, leaves(app, start))  # asks for a user name, and shows the claims
+    assert app.person.email in page.text
+    assert "Ada Lovelace" in page.text
+    chosen = {"username": "ada", "use_display_name": "true", "use_email": app.person.email}
+    page = browser.post(page.url, data=chosen, follow_redirects=True)
+    token = re.search(r"loginToken=([^\"&]+)", f"{page.url} {page.text}")
+    assert token, page.text[:3000]
+    session = browser.post(f"{app.origin}{CLIENT_API}/login", json={"type": "m.login.token", "token": token[1]}).json()
+    bearer = {"Authorization": f"Bearer {session['access_token']}"}
+    whoami = partial(httpx.get, f"{app.origin}{CLIENT_API}/account/whoami", headers=bearer)
+    assert whoami().json()["user_id"] == "@ada:localhost"
+    emails = httpx.get(f"{app.origin}{CLIENT_API}/account/3pid", headers=bearer).json()["threepids"]
+    assert [each["address"] for each in emails] == [app.person.email]
+
+    with delivered(app.service, app.client["client_id"], "logout"):
+        sign_out(app.person)
+    assert whoami().status_code == 401
+    record(pinned_application("synapse", "matrix-synapse"))
+
+
+@needs("go")
 def test_oauth2_proxy(guide: Callable[..., OpenGuide]) -> None:
     app = open_page(guide, "/oauth2/callback")
-    install(app, OAUTH2_PROXY)
+    install(app, f"github.com/oauth2-proxy/oauth2-proxy/v7@v{OAUTH2_PROXY}")
     (app.folder / "client_secret").write_text(app.client["client_secret"])
     (app.folder / "cookie_secret").write_text(secrets.token_hex(16))
     command = shown(app, lambda block: block.code.startswith("oauth2-proxy ")).replace(
@@ -52,7 +171,7 @@ def test_oauth2_proxy(guide: Callable[..., OpenGuide]) -> None:
     )
     # https, which this test does not have, is the default.
     app.run(f"./{command} --cookie-secure=false --http-address=127.0.0.1:{app.port}")
-    arrive(app, "/oauth2/start?rd=/")
+    arrive(app, leaves(app, "/oauth2/start?rd=/"))
     assert app.person.browser.get(f"{app.origin}/oauth2/userinfo").json()["email"] == app.person.email
 
     app.close()
@@ -60,3 +179,4 @@ def test_oauth2_proxy(guide: Callable[..., OpenGuide]) -> None:
     without = command.replace("--code-challenge-method=S256", "--skip-jwt-bearer-tokens=false")
     app.run(f"./{without} --cookie-secure=false --http-address=127.0.0.1:{app.port}")
     assert "code_challenge" in app.person.go(leaves(app, "/oauth2/start?rd=/"))
+    record({"oauth2-proxy": OAUTH2_PROXY})

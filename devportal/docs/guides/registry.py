@@ -232,7 +232,6 @@ _ALL = (
         "Applications",
         {},
         redirect_uri="https://app.example.com/callback",
-        is_run=False,
         summary="Sign-in for self-hosted applications, such as JupyterHub, Grafana, GitLab and Nextcloud, with PKCE.",
     ),
     _protecting(
