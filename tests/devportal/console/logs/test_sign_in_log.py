@@ -95,6 +95,7 @@ def varied(app: Client) -> Client:
         ({"reason": "secret_wrong"}, ["secret"]),
         ({"from": "2026-11-21T04:34:20"}, ["full", "revoke"]),
         ({"to": "2026-11-21T04:31:20"}, ["ok"]),
+        ({"q": "secret is wrong"}, ["secret"]),
         ({"outcome": "signed_in", "error": "app_full"}, []),
     ],
 )
