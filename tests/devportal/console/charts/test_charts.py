@@ -126,7 +126,7 @@ def test_the_table_holds_every_value() -> None:
     )
     rows = re.findall(r"<tr>(.*?)</tr>", page, re.S)[1:]
     cells = [re.findall(r"<t[hd][^>]*>([^<]*)</t", row) for row in rows]
-    assert cells == [["20 Nov, 03:00 UTC", "1,234", "0", "1,234"], ["20 Nov, 04:00", "3", "4", "7"]]
+    assert cells == [["20 Nov, 03:00 UTC", "1,234", "0", "1,234"], ["20 Nov, 04:00 UTC", "3", "4", "7"]]
 
 
 def test_a_change_leaves_out_the_last_bar_which_has_not_ended() -> None:
