@@ -411,14 +411,14 @@ class Reason(StrEnum):
         "A scope is misspelt, belongs to another service, or is joined to the next one by a comma.",
         "Request only the listed scopes, separated by spaces.",
         _SCOPES,
-        log="Unknown, or not approved for this client: {scopes}.",
+        log="Unknown, or not reviewed for this app: {scopes}.",
     )
     SCOPE_NOT_APPROVED = _scope(
         _NOT_APPROVED,
-        "The scope needs app review, and the app is not approved for it.",
+        "The scope needs app review, and was not reviewed for this app.",
         "Request the scope in the review.",
         _REVIEW,
-        log="Not approved for this client: {scopes}.",
+        log="Not reviewed for this app: {scopes}.",
     )
     SCOPE_KEPT = _scope(
         _NOT_APPROVED,
@@ -430,17 +430,17 @@ class Reason(StrEnum):
     )
     SCOPE_OUTSIDE_REVIEW = _scope(
         _NOT_APPROVED,
-        "The app is approved for the scope, but not at the host of this redirect URL.",
+        "The app is reviewed for the scope, but not at the host of this redirect URL.",
         _REVIEW_HOST,
         _REVIEW,
-        log="Approved for this client, but {host} was not in its review: {scopes}.",
+        log="Reviewed for this app, but {host} was not in its review: {scopes}.",
     )
     SCOPE_HOME_UNPROVEN = _scope(
         _NOT_APPROVED,
-        "The app is approved for the scope, but the project no longer proves the domain of its home page.",
+        "The app is reviewed for the scope, but the project no longer proves the domain of its home page.",
         _PROVE,
         _DOMAINS,
-        log="Approved for this client, but the project no longer proves the domain of its home page, {home}: {scopes}.",
+        log="Reviewed for this app, but the project no longer proves the domain of its home page, {home}: {scopes}.",
     )
 
     # Resource indicators

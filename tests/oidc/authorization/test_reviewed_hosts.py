@@ -160,10 +160,10 @@ def test_a_scope_that_needs_review_is_refused_with_the_reason(reviewed: RelyingP
     assert answer["error"] == "invalid_scope"
     assert HOST not in answer["error_description"]
     assert reason_of(foreign.client) == (
-        "Approved for this client, but elsewhere.test was not in its review: account.read."
+        "Reviewed for this app, but elsewhere.test was not in its review: account.read."
     )
     answer_of(foreign.authorize(scope="openid account.read admin"))
-    assert reason_of(foreign.client) == "Unknown, or not approved for this client: account.read, admin."
+    assert reason_of(foreign.client) == "Unknown, or not reviewed for this app: account.read, admin."
 
 
 def test_scopes_granted_for_a_covered_host_do_not_apply_to_others(
