@@ -89,13 +89,13 @@ def test_an_app_is_submitted_and_reviewed(tern: App, browser: Chromium, tmp_path
             maker.set_input_files("[name=logo]", logo)
             maker.get_by_role("button", name="Save", exact=True).click()
             maker.get_by_role("link", name="Review", exact=True).click()
+            maker.check("[name=ask_account_read]")
             for field, value in {
                 "why_account_read": "We use it to show things on the page.",
                 "place_account_read": "The page called Plan.",
                 "demo_url": "https://video.example.net/tern",
             }.items():
                 maker.fill(f"[name={field}]", value)
-            maker.check("[name=ask_account_read]")
             maker.get_by_role("button", name="Save and send").click()
             expect(maker.get_by_role("status")).to_contain_text("Submitted for review")
             review = maker.url
