@@ -161,7 +161,7 @@ def test_a_logo_is_uploaded_shown_and_deleted(stored: Listing, signed_in: Browse
     developer_actions.save_submission(client, person, {}, logo=clean_logo(io.BytesIO(image())))
     (first,) = stored()
     client.refresh_from_db()
-    page = reverse("console:review", args=[client.project.public_id, client.client_id])
+    page = reverse("console:branding", args=[client.project.public_id, client.client_id])
     shown = signed_in.get(signed_in.get(page).context["logo"])
     assert (shown.status_code, shown["Content-Type"]) == (200, "image/webp")
     developer_actions.save_submission(client, person, {}, logo=clean_logo(io.BytesIO(image("blue"))))
@@ -274,7 +274,7 @@ def test_a_failed_photo_upload_changes_nothing(lost: None, signed_in: Browser, p
 
 def test_a_failed_logo_upload_changes_nothing(lost: None, signed_in: Browser, person: Account) -> None:
     client = make_client(make_project(person))
-    page = reverse("console:review", args=[client.project.public_id, client.client_id])
+    page = reverse("console:branding", args=[client.project.public_id, client.client_id])
     logo = SimpleUploadedFile("logo.png", image(), "image/png")
     answer = signed_in.post(page, BRANDING | {"step": "save", "logo": logo})
     assert "The logo could not be stored." in answer.content.decode()

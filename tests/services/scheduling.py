@@ -55,7 +55,7 @@ THOROUGH = (
     "tests/devportal/console/activity/",
     "tests/devportal/console/analytics/",
     "tests/devportal/console/clients/test_clients.py",
-    "tests/devportal/console/clients/test_permissions.py",
+    "tests/devportal/console/clients/test_scopes.py",
     "tests/devportal/console/clients/test_reviewed_hosts.py",
     "tests/devportal/console/domains/",
     "tests/devportal/console/events/",

@@ -104,7 +104,7 @@ def test_the_rules_say_which_scope_the_call_needs(
 def test_calls_of_the_rules_are_offered_as_they_are_sent_and_the_first_is_shown(client: Browser) -> None:
     make_api(rules=[("GET", "/caf%C3%A9", "calendar.read"), ("PURGE", "/all", "calendar.write")])
     page = page_of(client)
-    offered = [link.get_text(strip=True) for link in page.select("nav[aria-label=Calls] a")]
+    offered = [link.get_text(strip=True) for link in page.select("nav[aria-label=Requests] a")]
     assert offered == ["GET /caf%C3%A9", "PURGE /all"]
     assert "GET /caf%C3%A9" in page.select_one("#request").get_text()  # type: ignore[union-attr]
     assert "this request needs" in page.get_text()
@@ -121,7 +121,7 @@ def test_operations_of_the_openapi_document_are_offered(
     calendar.save()
     reload_registry()
     page = page_of(client)
-    offered = page.select("nav[aria-label=Calls] a")
+    offered = page.select("nav[aria-label=Requests] a")
     assert [link.get_text(" ", strip=True) for link in offered] == [
         "PUT /shares/{id} <i>One</i>", "GET /events", "PURGE /all"
     ]  # fmt: skip

@@ -112,9 +112,10 @@ CHANGES: dict[str, Change] = {
     "key_revoke": Change("api_key.revoked"),
     #
     # Branding, review; tests/devportal/review/test_effects.py tests the actions of a whole review
-    "review": Change(
+    "branding": Change(
         "review.edited", {"step": "save", "name": "Starling", "home_page_url": "https://app.example.com/"}
     ),
+    "review": Change("review.edited", {"step": "save", "note": "The plan is on the second page."}),
     "review_appeal": Change("review.appealed", {"text": "The second page shows it."}, _rejected),
     "project_appeal": Change("review_case.opened", {"text": "It was someone else."}, _suspended, ("review.appealed",)),
     #

@@ -209,7 +209,7 @@ def test_the_limit_of_people_applies_only_outside_the_review(
     response = late.authorize()
     assert is_full(response)
     assert f'{WARNING}, <strong class="break">{HOST}</strong>' in text_of(response)
-    assert "elsewhere.test was not in" in reason_of(foreign.client)
+    assert "elsewhere.test was not part of" in reason_of(foreign.client)
     answer = answer_of(late.authorize(prompt="none"))
     assert answer["error"] == "consent_required"
     assert HOST in reason_of(foreign.client)

@@ -196,7 +196,7 @@ def test_a_client_without_a_live_secret_keeps_its_code(
     playground.go("email")
     playground.client.secrets.update(revoked_at=clock.now())
     assert playground.exchange().status_code == 302
-    assert "This client has no live secret" in text(playground.page())
+    assert "This app has no live secret" in text(playground.page())
     assert playground.run["stage"] == "answered"
     create_secret(playground.client)
     assert playground.exchange().context["result"].exchange.status == 200

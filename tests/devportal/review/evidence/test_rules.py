@@ -234,7 +234,7 @@ def test_a_scope_says_who_granted_it_and_which_endpoint_it_is_for() -> None:
     [line] = fact("scopes", gathered()).finding.details
     assert line.text == (
         "account.read: not approved. People who granted it: 2. In 30 days: people asked for it: 1, refused requests: "
-        "0, calls: 7 (to /v1/me/plan)"
+        "0, API requests: 7 (to /v1/me/plan)"
     )
 
 
