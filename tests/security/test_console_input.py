@@ -82,7 +82,7 @@ def place(db: None, request: pytest.FixtureRequest) -> Place:
 
 
 def is_documented(response: Any) -> bool:
-    return response.status_code in (200, 302, 400, 403, 404, 405, 413, 414, 415, 429)
+    return response.status_code in (200, 301, 302, 400, 403, 404, 405, 413, 414, 415, 429)
 
 
 def is_led_within(response: Any) -> bool:
