@@ -19,7 +19,7 @@ def write_rules(rules: Iterable[Rule]) -> str:
 
 
 def _assignments(rule: Rule) -> list[str]:
-    # TOML reads the strings of JSON.
+    # TOML reads the strings of JSON, except for surrogates and DEL, which valid rules never contain.
     return [f"{key} = {json.dumps(value)}" for key, value in zip(KEYS, rule, strict=True)]
 
 
