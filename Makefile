@@ -3,7 +3,7 @@
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input
 PYTEST := $(PY) -m pytest
-# Runs failed tests again, alone. A test that passes the second time is flaky, and still fails the run.
+# Runs failed tests again, alone. A test that passes the second time is flaky; two of them fail the run.
 STRICT := $(PY) -m tests.services.flaky
 ON_TWO := -n $(or $(WORKERS),2)
 LOCK := "$(CURDIR)/.venv/bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \

@@ -1,4 +1,4 @@
-"""A test that fails and then passes fails the run, unless it is known to be flaky."""
+"""Tests that fail and then pass fail the run if there are two of them that are not known to be flaky."""
 
 from pathlib import Path
 
@@ -12,11 +12,18 @@ from pathlib import Path
 
 def test_passes(): pass
 
-def test_fails_once():
-    seen = Path("seen")
+def fail_once(name):
+    seen = Path(name)
     if not seen.exists():
         seen.touch()
         raise AssertionError
+
+def test_fails_once():
+    fail_once("once")
+"""
+ANOTHER = """
+def test_also_fails_once():
+    fail_once("also")
 """
 FAILS = "def test_fails(): raise AssertionError\n"
 ONCE = "test_it.py::test_fails_once"
@@ -35,18 +42,22 @@ def run(tests: str) -> int:
     return flaky.main(["-q", "-n", "1", "-p", "no:django", "test_it.py"])
 
 
-def test_a_flaky_test_is_reported_and_fails_the_run(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(TESTS) == 1
+def test_a_flaky_test_is_reported_and_two_fail_the_run(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(TESTS) == 0
     reported = capfd.readouterr().err
     assert f"flaky: {ONCE}\n" in reported
     assert "test_passes" not in reported
+    for name in ("once", "also"):
+        Path(name).unlink(missing_ok=True)
+    assert run(TESTS + ANOTHER) == 1
+    assert "fails because of 2 flaky tests" in capfd.readouterr().err
 
 
-def test_a_flaky_test_with_a_reason_is_reported_and_fails_nothing(
+def test_a_flaky_test_with_a_reason_is_reported_and_does_not_count(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(flaky.KNOWN, ONCE, "it measures time")
-    assert run(TESTS) == 0
+    assert run(TESTS + ANOTHER) == 0
     assert f"flaky (known: it measures time): {ONCE}\n" in capfd.readouterr().err
 
 

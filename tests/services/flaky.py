@@ -1,7 +1,7 @@
 """Run pytest, and then run the failed tests again, alone. A test that passes the second time is flaky.
 
-A flaky test fails the run as well, unless KNOWN has its node id, its file or its folder. The arguments are those of
-pytest. `make test-all` runs all tests this way, and `make test` does so with `CI=true`.
+More than MOST_FLAKY flaky tests fail the run as well. Tests in KNOWN, by node id, file or folder, do not count. The
+arguments are those of pytest. `make test-all` runs all tests this way, and `make test` does so with `CI=true`.
 """
 
 import json
@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+# One of some 10,000 tests in a run may be flaky. It is reported, and has to be fixed before the next release.
+MOST_FLAKY = 1
 # Flaky tests that do not fail the run, as node ids, files or folders, each with its reason. These files test limits of
 # time. In the first run, two of them run at once (`quiet`); a test that fails then runs again alone.
 ANSWERS_IN_TIME = "most requests have to be answered within some 100 ms, and the host may be busy with other work"
@@ -27,7 +29,7 @@ KNOWN = {
 
 
 def main(arguments: list[str]) -> int:
-    """Return pytest's exit code, or 1 if tests are flaky that are not in KNOWN."""
+    """Return pytest's exit code, or 1 if more than MOST_FLAKY tests are flaky that are not in KNOWN."""
     # pytest stores which tests failed in its cache folder, and `make test-all` runs two of these programs at once.
     with tempfile.TemporaryDirectory() as notes:
         arguments = [*arguments, "-o", f"cache_dir={notes}"]
@@ -40,9 +42,10 @@ def main(arguments: list[str]) -> int:
     for nodeid in flaky:
         reason = _known_reason(nodeid)
         sys.stderr.write(f"flaky{f' (known: {reason})' if reason else ''}: {nodeid}\n")
-    if unknown := len([nodeid for nodeid in flaky if not _known_reason(nodeid)]):
+    unknown = len([nodeid for nodeid in flaky if not _known_reason(nodeid)])
+    if unknown > MOST_FLAKY:
         sys.stderr.write(f"The run fails because of {unknown} flaky tests: they failed at first, and passed alone.\n")
-    return status or int(unknown > 0)
+    return status or int(unknown > MOST_FLAKY)
 
 
 def _known_reason(nodeid: str) -> str | None:
