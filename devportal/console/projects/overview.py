@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, IntegerField, Min, OuterRef, Q, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
+from django.utils.timesince import timeuntil
 
 from accounts.models import Account
 from api.models import ApiKey, UsageTotal
@@ -134,11 +135,11 @@ class ProjectOverview:
             verbs = "expires soon and is" if facts.secrets_ending == 1 else "expire soon and are"
             found.append(self._warning(f"{subject} {verbs} still in use.", "clients"))
         if facts.keys_ending and facts.first_key_ends_at:
-            day = f"{facts.first_key_ends_at:%-d %B}"
+            left = timeuntil(facts.first_key_ends_at, clock.now())
             if facts.keys_ending == 1:
-                text = f"An API key expires on {day} (UTC)."
+                text = f"An API key expires in {left}."
             else:
-                text = f"{facts.keys_ending} API keys expire soon, the first on {day} (UTC)."
+                text = f"{facts.keys_ending} API keys expire soon, the first in {left}."
             found.append(self._warning(text, "keys"))
         if facts.domains_missing:
             subject = "a domain" if facts.domains_missing == 1 else f"{facts.domains_missing} domains"

@@ -120,15 +120,15 @@ def test_a_project_without_problems_has_no_warnings(project: Project, owner: Acc
 
 
 def test_a_key_that_expires_soon_is_a_warning(project: Project, owner: Account, later: Later) -> None:
-    end = clock.now() + timedelta(days=20)
+    end = clock.now() + timedelta(days=20, minutes=5)
     make_key(project, owner, expires_at=end)
     revoked, _ = make_key(project, owner, expires_at=end)
     ApiKey.objects.filter(pk=revoked.pk).update(revoked_at=clock.now())
     assert warnings_of(owner) == []
     later(7 * DAY)
-    assert warnings_of(owner) == [f"An API key expires on {end:%-d %B} (UTC)."]
-    make_key(project, owner, expires_at=end + timedelta(days=1))
-    assert warnings_of(owner) == [f"2 API keys expire soon, the first on {end:%-d %B} (UTC)."]
+    assert warnings_of(owner) == ["An API key expires in 1\xa0week, 6\xa0days."]
+    make_key(project, owner, expires_at=end + timedelta(hours=1))
+    assert warnings_of(owner) == ["2 API keys expire soon, the first in 1\xa0week, 6\xa0days."]
     later(14 * DAY)  # they have ended, and are no news
     assert warnings_of(owner) == []
 
