@@ -35,7 +35,7 @@ SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
         "Projects & apps",
         [
             ("Projects", "oidc_project", "folder"),
-            ("Clients", "oidc_client", "apps"),
+            ("Apps", "oidc_client", "apps"),
             ("APIs", "oidc_api", "api"),
             ("Domains", "oidc_projectdomain", "domain"),
             ("Connections", "oidc_connection", "link"),
@@ -59,7 +59,7 @@ SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
             ("Audit trail", "console_auditevent", "history"),
             ("Sign-in log", "console_signinevent", "login"),
             ("Request log", "api_requestlog", "http"),
-            ("Mail", "accounts_outbox", "mail"),
+            ("Emails", "accounts_outbox", "mail"),
             ("Periodic tasks", "operations_taskrun", "schedule"),
         ],
     ),
@@ -86,7 +86,7 @@ RELATED: dict[str, list[tuple[str, str, str]]] = {
     "accounts_plan": [("Subscriptions", "accounts_subscription", "plan")],
     "oidc_project": [
         ("Cases", "review_reviewcase", "project"),
-        ("Clients", "oidc_client", "project"),
+        ("Apps", "oidc_client", "project"),
         ("Domains", "oidc_projectdomain", "project"),
         ("API keys", "api_apikey", "project"),
         ("Request log", "api_requestlog", "project"),

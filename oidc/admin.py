@@ -36,7 +36,7 @@ def _actor(request: HttpRequest) -> Account:
     return request.user
 
 
-# --- Clients ---
+# --- Apps ---
 
 
 def _day(moment: datetime | None) -> str:
@@ -75,7 +75,7 @@ class SearchedByDeveloper(ReadOnlyModelAdmin[Any]):
 
 
 class ClientAdmin(SearchedByDeveloper):
-    """Clients. Their name, logo and URLs can't be edited here: they go through app review."""
+    """Apps. Their name, logo and URLs can't be edited here: they go through app review."""
 
     empty_text = "There is no app yet. Developers create them in the console."
     list_display = ("name", "client_id", "type", "project", "state", "is_verified", "first_party")

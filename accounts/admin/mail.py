@@ -27,7 +27,7 @@ def _try_again(request: HttpRequest, mail: Outbox, form: Any) -> str:
 
 @admin.register(Outbox)
 class OutboxAdmin(ReadOnlyModelAdmin[Outbox]):
-    """Mails."""
+    """Emails: waiting, sent and failed ones."""
 
     empty_text = "No email was written lately. Emails are listed for OUTBOX_DAYS after they were sent."
     list_display = ("to", "subject", "created_at", "sent_at", "attempts", "given_up_at", "last_error")

@@ -79,8 +79,7 @@ class Outbox(models.Model):
     objects = OutboxQuerySet.as_manager()
 
     class Meta:
-        verbose_name = "mail"
-        verbose_name_plural = "mails"
+        verbose_name = "email"
         indexes = [
             models.Index(
                 fields=["not_before"],

@@ -105,7 +105,7 @@ DRAFTS = Q(action="review.edited")
 CATEGORIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("project", "The project", ("project.",)),
     ("members", "Members and invitations", ("member.", "invitation.")),
-    ("clients", "Clients and secrets", ("client.", "client_secret.")),
+    ("clients", "Apps and secrets", ("client.", "client_secret.")),
     ("keys", "API keys", ("api_key.",)),
     ("domains", "Domains", ("domain.",)),
     ("review", "Review", ("review.",)),

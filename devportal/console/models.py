@@ -123,6 +123,7 @@ class SignInEvent(models.Model):
     client = models.ForeignKey(
         settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
         models.CASCADE,
+        verbose_name="app",
         related_name="sign_ins",
         db_index=False,  # an index below begins with this column
     )

@@ -67,7 +67,7 @@ def _send_failed_again(request: HttpRequest, receiver: EventReceiver, form: Any)
 
 @admin.register(EventReceiver)
 class EventReceiverAdmin(ReadOnlyModelAdmin[EventReceiver]):
-    """URLs of clients that receive events. Developers change them in the console."""
+    """URLs of apps that receive events. Developers change them in the console."""
 
     empty_text = "No app receives events yet. Developers set that up in the console."
     list_display = ("client", "channel", "url", "state", "failures", "failing_since", "paused_at")
@@ -168,7 +168,7 @@ class DeliveryAdmin(ReadOnlyModelAdmin[Delivery]):
     def audit_target(self, row: Delivery) -> str:
         return str(row.receiver.client.client_id)
 
-    @admin.display(description="client")
+    @admin.display(description="app")
     def client(self, delivery: Delivery) -> str:
         return str(delivery.receiver.client.name)
 

@@ -99,6 +99,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     objects: ClassVar["models.Manager[Client]"] = ApplicationManager()
 
     class Meta(AbstractApplication.Meta):  # type: ignore[misc]
+        verbose_name = "app"
         indexes = [
             WordIndex(fields=["name"], name="clients_by_name"),  # the search of the staff
             # To list the newest reviewed apps, which are few among many.

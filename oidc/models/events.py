@@ -33,7 +33,9 @@ class EventReceiver(models.Model):
         LOGOUT = "logout", "Logout"
         EVENTS = "events", "Security events"
 
-    client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="receivers")
+    client = models.ForeignKey(
+        settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, verbose_name="app", related_name="receivers"
+    )
     channel = models.CharField(max_length=6, choices=Channel.choices)
     url = models.CharField("URL", max_length=2000, blank=True, default="")
     # OpenID Connect Back-Channel Logout 1.0, 2.2: each logout token has to contain a `sid`.

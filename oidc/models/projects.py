@@ -148,7 +148,11 @@ class Connection(models.Model):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="connections", db_index=False
     )
     client = models.ForeignKey(
-        settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="connections", db_index=False
+        settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
+        models.CASCADE,
+        verbose_name="app",
+        related_name="connections",
+        db_index=False,
     )
     subject = models.ForeignKey("accounts.PairwiseSubject", models.SET_NULL, null=True, blank=True)
     # Space-separated: the scopes that the person has granted and not revoked.

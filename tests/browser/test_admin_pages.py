@@ -59,8 +59,8 @@ def test_screens_of_operators(declared: dict[str, str], browser: Chromium, axe: 
         camera.take("admin-home")
         expect(page.get_by_role("link", name="Review queue")).to_have_count(0)
         for name in (
-            "People", "Families", "Organizations", "Subscriptions", "Plans", "Projects", "Clients", "API keys",
-            "Signing keys", "Audit trail", "Mail",
+            "People", "Families", "Organizations", "Subscriptions", "Plans", "Projects", "Apps", "API keys",
+            "Signing keys", "Audit trail", "Emails",
         ):  # fmt: skip
             follow(page, name)
             camera.take(f"admin-{name.lower().replace(' ', '-')}")
@@ -77,7 +77,7 @@ def test_screens_of_operators(declared: dict[str, str], browser: Chromium, axe: 
         follow(page, "Plans")
         page.get_by_role("link", name="kestrel-plus").click()
         camera.take("admin-a-plan")
-        follow(page, "Clients")
+        follow(page, "Apps")
         page.get_by_role("link", name=NAME).click()
         camera.take("admin-a-client")
         follow(page, "APIs")

@@ -228,3 +228,19 @@ def test_the_page_of_a_project_says_if_it_does_not_list_all_members(as_operator:
     assert "and more" not in as_operator.get(url).content.decode()
     world.project.members.create(account=make_account(), role="viewer")
     assert "and more; these are the first 50" in as_operator.get(url).content.decode()
+
+
+@pytest.mark.parametrize(("model", "name"), [("oidc/client", "Apps"), ("accounts/outbox", "Emails")])
+def test_title_and_sidebar_give_a_list_one_name(as_operator: Browser, world: World, model: str, name: str) -> None:
+    text = as_operator.get(f"/admin/{model}/").content.decode()
+    title = re.search(r"<title>([^<]*)", text)
+    assert title is not None
+    assert f" {name.lower().removesuffix('s')} " in title[1]
+    assert len(re.findall(rf">\s*{name}\s*<", text)) >= 2, "sidebar and breadcrumbs"
+
+
+@pytest.mark.parametrize("model", ["oidc/connection", "oidc/eventreceiver", "oidc/delivery", "console/signinevent"])
+def test_apps_have_one_name_in_columns(as_operator: Browser, world: World, model: str) -> None:
+    text = as_operator.get(f"/admin/{model}/").content.decode()
+    assert re.search(r'data-label="app"|column-client[^>]*>(\s|<[^>]+>)*app\b', text, re.IGNORECASE)
+    assert not re.search(r">\s*client\s*<", text, re.IGNORECASE)
