@@ -94,7 +94,9 @@ def test_without_keys_the_first_one_is_created_on_the_list(
     url = at("keys", project)
     form = f'action="{at("key_new", project)}"'
     assert form not in as_viewer.get(url).content.decode()
-    assert form in as_developer.get(url).content.decode()
+    page = as_developer.get(url).content.decode()
+    assert form in page
+    assert "Never put an API key into a page" in page
     made = send(
         as_developer, at("key_new", project), {"name": "A script", "permissions": ["account.read"]}, form_on=url
     )
