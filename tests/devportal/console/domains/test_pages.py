@@ -73,6 +73,7 @@ def test_each_state_is_described(as_viewer: Browser, project: Project) -> None:
     assert "without logo and badge" in cards["lost.example"]
     assert "Checking…" in cards["checking.example"]
     assert "This page refreshes" in text
+    assert "Reload this page" in text, "without scripts"
     assert "data-refresh" not in as_viewer.get(at(project), {"refresh": "off"}).content.decode()
     assert "Proven by the Openport team" in cards["ours.example"]
     assert "What to publish" not in cards["ours.example"]
