@@ -117,6 +117,7 @@ def _limits() -> dict[str, Any]:
         "hour_days": settings.SIGN_IN_HOUR_DAYS,
         "count_days": settings.SIGN_IN_COUNT_DAYS,
         "sign_in_log_days": settings.SIGN_IN_LOG_DAYS,
+        "sign_in_log_per_minute": settings.SIGN_IN_LOG_PER_MINUTE,
         "latency_edges": ", ".join(f"{edge:,}" for edge in LATENCY_EDGES_MS),
         "notice_days": KEPT.days,
         "unused_days": UNUSED_DAYS,

@@ -21,7 +21,7 @@ COUNTED_AS: Mapping[str, tuple[str, tuple[Step, ...]]] = {
     Step.ISSUED: ("Code issued", (Step.ISSUED,)),
     Step.EXCHANGED: ("Signed in", (Step.EXCHANGED,)),
     Step.CANCELLED: ("Cancelled", (Step.CANCELLED,)),
-    Step.TURNED_AWAY: ("Refused before it started", (Step.TURNED_AWAY,)),
+    Step.TURNED_AWAY: ("Refused at the start", (Step.TURNED_AWAY,)),
     Step.REFUSED: ("Refused after it started", (Step.REFUSED,)),
     Step.NOT_EXCHANGED: ("Exchange of a code refused", (Step.NOT_EXCHANGED,)),
     Step.REFRESHED: ("Refreshed", (Step.REFRESHED,)),
