@@ -7,6 +7,7 @@
 
   const REFRESH_MILLISECONDS = 5000;
   const form = document.querySelector("form[data-filters]");
+  const status = document.querySelector("[data-filters-says]"); // tells screen readers what sighted people see
   const received = new Map(); // what the service sent last, by id: other scripts change the elements
 
   function replaceLive(html) {
@@ -52,8 +53,14 @@
     });
   }
 
+  function showFiltered(html) {
+    replaceLive(html);
+    const error = form.querySelector(".field__errors");
+    status.textContent = error ? error.textContent : status.dataset.filtersSays;
+  }
+
   function watchFilters() {
-    const applySoon = window.typing.debounce(apply, replaceLive, 300);
+    const applySoon = window.typing.debounce(apply, showFiltered, 300);
     form.querySelector("button[type=submit]").hidden = true;
     form.addEventListener("input", function (event) {
       // The fields of a time take precedence over the range, so a new range empties them.
@@ -64,6 +71,7 @@
           }
         });
       }
+      status.textContent = "";
       applySoon();
     });
   }
