@@ -126,8 +126,8 @@ def test_the_page_of_a_secret_asks_before_it_is_left(
 
         page.on("dialog", stay)
         here = page.url
-        page.get_by_role("link", name="Console").first.click()
-        page.wait_for_timeout(300)
+        with page.expect_event("dialog"):
+            page.get_by_role("link", name="Console").first.click()
         assert (asked, page.url) == (["beforeunload"], here)
         page.get_by_role("link", name="I have stored it").click()
         page.wait_for_url("**/quick-start")
@@ -148,8 +148,8 @@ def test_settings_ask_before_a_change_is_left_behind(at: Callable[[Page, str], N
         at(page, "clients?q=Starling+Web")
         page.get_by_role("link", name="Starling Web").click()
         page.get_by_label("Optional: email").check()
-        page.get_by_role("button", name="Turn off").click()
-        page.wait_for_timeout(300)
+        with page.expect_event("dialog"):
+            page.get_by_role("button", name="Turn off").click()
         assert asked == ["beforeunload"]
         page.get_by_role("button", name="Save", exact=True).last.click()
         expect(page.locator(".alert--success")).to_contain_text("Saved.")

@@ -113,7 +113,7 @@ PROJECT_PAGES = (
 CLIENT_PAGES = {
     "web": (
         "", "events", "deliveries", "quick-start", "activity", "activity/analytics",
-        "playground", "playground/events", "review", "type", "delete",
+        "playground", "playground/events", "branding", "review", "type", "delete",
     ),
     # What differs between the types.
     "spa": ("", "quick-start", "playground"),
@@ -202,8 +202,8 @@ def test_screens_for_a_viewer_and_for_a_new_account(desk: Desk, browser: Chromiu
         arrive(page, desk, VIEWER)
         for path in ("", "settings", "team", "keys", "clients"):
             camera.visit(desk.at(path), f"viewer-{path or 'project'}")
-        for path in ("", "review"):
-            camera.visit(desk.at(path, "web"), f"viewer-client-{path.replace('/', '-') or 'settings'}")
+        for path in ("", "branding", "review"):
+            camera.visit(desk.at(path, "web"), f"viewer-client-{path or 'settings'}")
 
     def begins(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)

@@ -64,7 +64,9 @@ def test_the_photo_is_shown_where_the_app_would_see_it(app: RelyingParty, person
     assert shown not in app.authorize().content.decode()
     Account.objects.filter(pk=person.pk).update(picture="pictures/photo.webp")
     assert app.authorize().content.decode().count(shown) == 1
-    assert shown not in app.authorize(scope="openid email").content.decode()
+    without = app.authorize(scope="openid email").content.decode()
+    assert shown not in without
+    assert "/account/picture" not in without
 
 
 def test_a_plan_that_can_not_be_read_is_left_out(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:

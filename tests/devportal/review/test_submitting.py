@@ -114,6 +114,7 @@ def test_missing_branding_leads_to_its_page(field: str, said: str, as_developer:
 def test_pages_on_a_domain_that_is_not_proven_are_missing(field: str, as_developer: Browser, app: Client) -> None:
     page = post(as_developer, app, "send", **FORM | {field: "https://elsewhere.test/"})
     assert any("Prove elsewhere.test" in said for said in summary_of(page).values())
+    assert AppReview.objects.get().status == Status.DRAFT
 
 
 def test_a_support_address_that_may_look_like_another_is_rejected(app: Client, developer: Account) -> None:
@@ -217,7 +218,7 @@ def test_the_checklist_follows_what_is_typed(as_developer: Browser, app: Client)
     page = post(as_developer, app, "preview", **ASKED)
     missing = {item.code for item, _ in page.context["missing"]}
     assert missing == {"home_page", "privacy_policy", "support_address"}
-    assert {item.code for item, _ in page.context["advice"]} >= {"logo", "terms", "signed_in"}
+    assert {item.code for item, _ in page.context["advice"]} == {"logo", "terms", "signed_in", "own_domain"}
     assert not AppReview.objects.exists()
 
 

@@ -21,6 +21,7 @@ from oidc.models import Api, Client, Project, TokenFamily
 from oidc.sign_in_log.steps import Endpoint, Outcome, Step
 from tests import factories
 from tests.devportal.console.forms import at, trail
+from tests.devportal.review.reviewing import branding_of, post
 from tests.factories import make_client
 
 
@@ -112,6 +113,11 @@ def test_the_link_to_the_review_ticks_the_scope(as_developer: Browser, app: Clie
     assert box is not None
     assert box.has_attr("checked")
     assert not app.reviews.exists()
+    post(as_developer, app, "save", ask_calendar_write="on", why_calendar_write="Adds events.")
+    branding = BeautifulSoup(as_developer.get(branding_of(app)).content, "html.parser")
+    preview = branding.find(id="preview")
+    assert preview is not None
+    assert preview.get_text().count("Change your calendar") == 1, "only after an approval"
     for unknown in ("nonsense", "email", "<b>"):
         assert as_developer.get(at("review", app.project, app), {"scope": unknown}).status_code == 200
 

@@ -1,7 +1,7 @@
 """Making a project, its overview, and its settings: name, handing over, leaving, deleting, restoring."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -86,10 +86,20 @@ def test_the_checklist_ends_with_the_first_days_once_someone_has_signed_in(
     assert "checklist" not in overview_of(as_owner, project)
 
 
-def test_the_overview_compares_two_weeks_with_the_two_before(as_owner: Browser, project: Project) -> None:
+@pytest.fixture
+def still(monkeypatch: pytest.MonkeyPatch) -> datetime:
+    """Stop the service's clock, so that no hour and no day ends during the test. Returns its time."""
+    moment = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: moment)
+    return moment
+
+
+def test_the_overview_compares_two_weeks_with_the_two_before(
+    as_owner: Browser, project: Project, still: datetime
+) -> None:
     client = make_client(project, name="Starling")
     consent.record_consent(make_account(), client, ["openid"])
-    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    today = still.replace(hour=0, minute=0, second=0, microsecond=0)
     counted = {"exchanged": ((0, 7), (13, 30), (14, 99), (15, 20), (28, 5000)), "refused": ((1, 3),)}
     add_counts(
         SignInCount(client.pk, today - timedelta(days=ago), step, "", count)
@@ -125,9 +135,9 @@ def test_the_overview_offers_the_oldest_app_that_needs_a_review(
     assert "Submit D for review" not in text_of(as_viewer.get(f"/console/p/{project.public_id}/"))
 
 
-def test_the_overview_lists_the_apps_with_their_day(as_viewer: Browser, project: Project) -> None:
+def test_the_overview_lists_the_apps_with_their_day(as_viewer: Browser, project: Project, still: datetime) -> None:
     client, other = make_client(project, name="Starling"), make_client(project, name="Wren")
-    hour = clock.now().replace(minute=0, second=0, microsecond=0)
+    hour = still.replace(minute=0, second=0, microsecond=0)
     add_counts(
         [
             SignInCount(client.pk, hour, "exchanged", "", 4),
