@@ -150,7 +150,7 @@ def wrong_passwords_after_the_proof(world: World) -> Step:
     return lambda n, changes: log_in(browsers[n], SPELLINGS[n], "wrong", changes)
 
 
-@drives("mails for mailbox verification")
+@drives("emails for mailbox verification")
 def mails_of_the_proof(world: World) -> Step:
     browsers = [Browser() for _ in range(3)]
     for n, browser in enumerate(browsers):
@@ -177,7 +177,7 @@ def codes_that_undo(world: World) -> Step:
     return lambda n, changes: Browser().post(world.path, {"event": token, "code": "AAAA"}, **changes)
 
 
-@drives("mails with a code that removes a new second factor")
+@drives("emails with a code that removes a new second factor")
 def mails_that_undo(world: World) -> Step:
     token = event_of_new_codes(world.person)
     return lambda n, changes: Browser().post(world.path, {"event": token, "action": "send"}, **changes)
@@ -194,13 +194,13 @@ def without_password(world: World) -> Browser:
     return browser
 
 
-@drives("codes from a reauthentication mail")
+@drives("codes from a reauthentication email")
 def codes_when_asked_again(world: World) -> Step:
     browser = without_password(world)
     return lambda n, changes: browser.post(world.path, {"code": "AAAA"}, **changes)
 
 
-@drives("mails with a code for reauthentication")
+@drives("emails with a code for reauthentication")
 def mails_when_asked_again(world: World) -> Step:
     browser = without_password(world)
 
@@ -221,7 +221,7 @@ def codes_that_start_a_recovery(world: World) -> Step:
     return lambda n, changes: browser.post(world.path, {"code": "AAAA"}, **changes)
 
 
-@drives("mails with a code that starts a recovery")
+@drives("emails with a code that starts a recovery")
 def mails_that_start_a_recovery(world: World) -> Step:
     TOTP.activate(world.person, generate_totp_secret())
 
@@ -297,7 +297,7 @@ def searches(world: World) -> Step:
     return lambda n, changes: Browser().get(world.path, {"q": f"word{n}"}, **changes)
 
 
-@drives("forms that create, upload or compute", "review steps that send mail")
+@drives("forms that create, upload or compute", "review steps that send an email")
 def forms_of_people(world: World) -> Step:
     make_project(world.person)  # whose last owner can't delete the account
     return lambda n, changes: world.browser.post(world.example, {"once": f"{n}"}, **changes)
@@ -330,14 +330,14 @@ def reports_of_an_app(world: World) -> Step:
     return step
 
 
-@drives("wrong codes from a sign-up mail", within=1)
+@drives("wrong codes from a sign-up email", within=1)
 def codes_of_a_sign_up(world: World) -> Step:
     browser = Browser()
     browser.post("/account/signup/", {"email": "new@example.com", **SIGN_UP})
     return lambda n, changes: browser.post(world.path, {"code": "AAAA-AAAA"}, **changes)
 
 
-@drives("wrong codes from a reset mail", within=1)
+@drives("wrong codes from a reset email", within=1)
 def codes_of_a_reset(world: World) -> Step:
     browser = Browser()
     browser.post("/account/password/reset/", {"email": world.person.email})
@@ -347,7 +347,7 @@ def codes_of_a_reset(world: World) -> Step:
 # --- Mails ---
 
 
-@drives("sign-up mails", "password reset mails")
+@drives("sign-up emails", "password reset emails")
 def mails_of_forms(world: World) -> Step:
     return lambda n, changes: Browser().post(world.path, {"email": TAGGED[n], **SIGN_UP}, **changes)
 
@@ -368,7 +368,7 @@ def codes_to_a_new_address(world: World) -> Step:
     return lambda n, changes: world.browser.post(world.path, {"email": TAGGED[n], "action_add": ""}, **changes)
 
 
-@drives("invitation mails to families")
+@drives("invitation emails to families")
 def family_mails(world: World) -> Step:
     def step(n: int, changes: dict[str, Any]) -> Any:
         owner = make_account(f"owner{n}@example.com")
@@ -380,7 +380,7 @@ def family_mails(world: World) -> Step:
     return step
 
 
-@drives("invitation mails to projects")
+@drives("invitation emails to projects")
 def project_mails(world: World) -> Step:
     def step(n: int, changes: dict[str, Any]) -> Any:
         path = f"/console/p/{make_project(world.person, name=f'P{n}').public_id}/team"
