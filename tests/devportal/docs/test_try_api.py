@@ -96,7 +96,7 @@ def test_the_rules_say_which_scope_the_call_needs(
     page = page_of(client, method=method, path=path)
     text = " ".join(page.get_text().split())
     assert (f"this request needs {scope}." in text) == bool(scope)
-    assert ("do not mention this call" in text) == (not scope)
+    assert ("do not mention this request" in text) == (not scope)
     assert calendar.identifier in text
     assert ("after app review" in text) == (scope == "calendar.write")
 
