@@ -71,7 +71,7 @@ def arrive(app: OpenGuide, url: str) -> httpx.Response:
 def wait_until_ready(app: OpenGuide, path: str) -> None:
     """Wait until the application answers, because its port is open before."""
     deadline = time.monotonic() + READY_SECONDS
-    while not httpx.get(f"{app.origin}{path}").is_success:
+    while not httpx.get(f"{app.origin}{path}", timeout=READY_SECONDS).is_success:
         assert time.monotonic() < deadline, app.log.read_text()[-2000:]
         time.sleep(0.1)
 

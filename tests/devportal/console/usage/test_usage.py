@@ -173,6 +173,7 @@ def test_filters_can_be_removed(as_viewer: Browser, project: Project, client_of:
     text = page(as_viewer, project, f"?range=7d&client={client_of.client_id}&endpoint=me")
     assert "<bdi>Web Notes</bdi>" in text
     assert f'href="?range=7d&amp;client={client_of.client_id}"' in text
+    assert 'href="?range=7d&amp;endpoint=me"' in text
     assert "No request matches the filters" in page(as_viewer, project, "?client=x")
 
 
