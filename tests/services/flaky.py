@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-# One of some 10,000 tests in a run may be flaky. It is reported, and has to be fixed before the next release.
+# In each of the four runs of `make test-all`, one test may be flaky. It is reported, and has to be fixed.
 MOST_FLAKY = 1
 # Flaky tests that do not fail the run, as node ids, files or folders, each with its reason. These files test limits of
 # time. In the first run, two of them run at once (`quiet`); a test that fails then runs again alone.
