@@ -15,6 +15,8 @@ from tests.factories import make_client
         ("usage.csv?range=7d", "usage", "?range=7d&format=csv"),
         ("sign-in-log?q=a%20b", "project_sign_ins", "?q=a+b"),
         ("requests?status=errors&q=%C3%A4", "requests", "?status=errors&q=%C3%A4"),
+        ("sign-ins.csv?table=apis", "project_analytics", "?table=apis&format=csv"),
+        ("people", "people", ""),
         ("members", "members", ""),
         ("activity", "activity", ""),
     ],

@@ -29,6 +29,15 @@ def test_the_current_page_and_the_one_above_it_are_marked(as_owner: Browser, pro
         assert {label: mark for label, mark in links(as_owner, url, menu).items() if mark} == marked, url
 
 
+def test_a_project_and_an_app_have_these_pages(as_owner: Browser, project: Project) -> None:
+    assert list(links(as_owner, at("project", project), ".side-nav")) == [
+        "Overview", "Apps", "API keys", "Analytics", "Logs", "Team", "Domains", "Settings",
+    ]  # fmt: skip
+    assert list(links(as_owner, at("client_settings", project, make_client(project)), ".tabs")) == [
+        "Quick start", "Settings", "Events", "Activity", "Playground", "Branding", "Review",
+    ]  # fmt: skip
+
+
 def test_views_of_one_page_share_a_menu_entry(as_owner: Browser, project: Project) -> None:
     client = make_client(project)
     for url, menu, entry, views in (
