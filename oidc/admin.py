@@ -6,7 +6,6 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from django.utils.formats import localize
 from django.utils.html import format_html_join
 
 from accounts.models import Account
@@ -15,6 +14,7 @@ from accounts.sessions.authentication import account_of
 from core.admin.actions import ActionRefused, ReasonForm, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin
 from core.email_addresses import address_to_find
+from core.http.template_tags import moment_in
 from oidc.apis import admin_pages  # noqa: F401  (registers the pages of APIs)
 from oidc.clients import reviewed_hosts
 from oidc.clients.lookup import find_client
@@ -129,7 +129,7 @@ class ClientAdmin(SearchedByDeveloper):
 
     @admin.display(description="reviewed since")
     def reviewed_since(self, client: Client) -> str:
-        return str(localize(client.verified_at)) if client.verified_at else "-"
+        return moment_in(None, client.verified_at) if client.verified_at else "-"
 
     @admin.display(description="hosts outside of the review")
     def outside_hosts(self, client: Client) -> str:

@@ -27,6 +27,7 @@ from core.admin import forms
 from core.admin.actions import ActionRefused, RowAction
 from core.admin.forms import RowsFormSet, StorableFields
 from core.admin.theme import may_view
+from core.admin.times import replace_times, time_columns
 from core.audit import report
 from core.database.batches import keyset_page, parse_key
 from core.database.postgres.replica import page_from_replica
@@ -50,7 +51,12 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
 
 
 class ExplainedChangeList(ChangeList):  # type: ignore[misc]  # the library is untyped
-    """ChangeList that says what it would hold if it is empty."""
+    """ChangeList that says what it would hold if it is empty, and shows times in the reader's zone."""
+
+    def __init__(self, request: HttpRequest, model: Any, list_display: Any, links: Any, *args: Any, **kw: Any) -> None:
+        times = time_columns(model, list_display, request)
+        shown, links = ([times.get(name, name) for name in names] for names in (list_display, links))
+        super().__init__(request, model, shown, links, *args, **kw)
 
     @property
     def is_narrowed(self) -> bool:
@@ -312,6 +318,9 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
         row = context.get("original")
+        replace_times(context["adminform"], self.model, request)
+        for inline in context["inline_admin_formsets"]:
+            replace_times(inline, inline.opts.model, request, in_all=not inline.has_change_permission)
         if row is not None:
             links = [*self._links(request, row), *self._history(request, row)]
             context |= {"row_actions": self.available_actions(request, row), "links": links}

@@ -51,6 +51,10 @@ def _sheet(name: str) -> Callable[[HttpRequest], str]:
     return lambda request: static(f"css/{name}.css")
 
 
+def _script(name: str) -> Callable[[HttpRequest], str]:
+    return lambda request: static(f"js/{name}.js")
+
+
 def unfold_settings(service_name: str, lists: Lists) -> dict[str, Any]:
     """Return the setting UNFOLD.
 
@@ -67,6 +71,6 @@ def unfold_settings(service_name: str, lists: Lists) -> dict[str, Any]:
         "BORDER_RADIUS": "6px",
         "COLORS": {"base": NEUTRAL, "primary": ACCENT},
         "STYLES": [_sheet(name) for name in ("fonts", "admin/tokens", "admin/base", "admin/overview", "admin/review")],
-        "SCRIPTS": [lambda request: static("js/admin.js")],
+        "SCRIPTS": [_script("admin"), _script("time")],
         "SIDEBAR": {"navigation": _navigation(lists)},
     }

@@ -16,6 +16,7 @@ from typing import Any
 from xml.etree import ElementTree
 from zipfile import ZipFile
 
+from django.http import HttpRequest
 from django.template import Library
 from django.template.base import Parser, Token
 from django.template.context import Context
@@ -133,13 +134,20 @@ def moment(context: Context, at: datetime, in_sentence: bool | str = False, seco
 
     time.js replaces the latter by the local time. `in_sentence` always writes the date, `seconds` is for logs.
     """
-    zone, machine = time_zones.zone_of_reader(context.get("request")), f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    utc = time_zones.in_utc(at, seconds=bool(seconds))
+    return moment_in(context.get("request"), at, in_sentence=bool(in_sentence), seconds=bool(seconds))
+
+
+def moment_in(
+    request: HttpRequest | None, at: datetime, *, in_sentence: bool = False, seconds: bool = False
+) -> SafeString:
+    """Return what the tag `moment` writes."""
+    zone, machine = time_zones.zone_of_reader(request), f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    utc = time_zones.in_utc(at, seconds=seconds)
     if zone is None:
         form = "date" if in_sentence else ""
         form = f"{form} seconds".strip() if seconds else form
         return format_html('<time datetime="{}" data-local="{}">{}</time>', machine, form, utc)
-    text = time_zones.in_zone(at, zone, in_sentence=bool(in_sentence), seconds=bool(seconds))
+    text = time_zones.in_zone(at, zone, in_sentence=in_sentence, seconds=seconds)
     return format_html('<time datetime="{}" title="{}">{}</time>', machine, utc, text)
 
 
