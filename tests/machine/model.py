@@ -43,7 +43,7 @@ class Model:
         return connection.scopes if connection else set()
 
     def people_of(self, project: Project) -> set[Person]:
-        """Return everyone who has ever authorized an app that is not reviewed of the project, without its owners."""
+        """Return everyone who has ever authorized an app of the project that is not reviewed, without the owners."""
         return {person for person, app in self.connections if app.project is project and app.capped and not person.owns}
 
     def is_full_for(self, person: Person, app: App) -> bool:
