@@ -87,9 +87,7 @@
         });
         stop.addEventListener("keydown", function (event) {
           const next = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: stops.length - 1 }[event.key];
-          if (event.key === "Escape") {
-            hide();
-          } else if (stops[next]) {
+          if (stops[next]) {
             event.preventDefault();
             stop.setAttribute("tabindex", "-1");
             stops[next].setAttribute("tabindex", "0");
@@ -108,6 +106,13 @@
   }
 
   setAll(document);
+  document.addEventListener("keydown", function (event) {
+    if (event.key === "Escape") {
+      document.querySelectorAll(".chart__card").forEach(function (card) {
+        card.remove();
+      });
+    }
+  });
   // A part that filters.js has replaced.
   document.addEventListener("live", function (event) {
     setAll(event.detail);

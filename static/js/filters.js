@@ -10,6 +10,15 @@
   const status = document.querySelector("[data-filters-says]"); // tells screen readers what sighted people see
   const received = new Map(); // what the service sent last, by id: other scripts change the elements
 
+  // The HTML of an element without the tokens of its forms, which differ in each response.
+  function contentOf(element) {
+    const copy = element.cloneNode(true);
+    copy.querySelectorAll("[name=csrfmiddlewaretoken], [name=once]").forEach(function (field) {
+      field.remove();
+    });
+    return copy.innerHTML;
+  }
+
   function replaceLive(html) {
     const loaded = new DOMParser().parseFromString(html, "text/html");
     document.querySelectorAll("[data-live]").forEach(function (element) {
@@ -17,9 +26,10 @@
       if (!found || element.contains(document.activeElement)) {
         return;
       }
-      const before = received.get(element.id) ?? element.innerHTML;
-      received.set(element.id, found.innerHTML);
-      if (found.innerHTML !== before) {
+      const before = received.get(element.id) ?? contentOf(element);
+      const now = contentOf(found);
+      received.set(element.id, now);
+      if (now !== before) {
         element.replaceWith(found);
         document.dispatchEvent(new CustomEvent("live", { detail: found }));
       }
