@@ -2,6 +2,8 @@
 
 import re
 from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.test import Client as Browser
@@ -12,12 +14,13 @@ from oidc.models import Connection
 from tests.devportal.admin.conftest import World
 
 pytestmark = pytest.mark.django_db
+TEMPLATES = Path(__file__).resolve().parents[3] / "templates" / "admin"
 TIME = r'<time datetime="{machine}" title="{utc}">[^<]+, {local}</time>'
 
 
 def shows(text: str, place: str, at: datetime) -> bool:
     """Whether the first time after a place in a page is this one, 4 hours before UTC, with UTC as its tooltip."""
-    machine, local = f"{at:%Y-%m-%dT%H:%M:%SZ}", at.astimezone(time_zones.ZoneInfo("Etc/GMT+4"))
+    machine, local = f"{at:%Y-%m-%dT%H:%M:%SZ}", at.astimezone(ZoneInfo("Etc/GMT+4"))
     time = TIME.format(machine=machine, utc=time_zones.in_utc(at), local=f"{local:%H:%M}")
     return re.search(rf"{place}\b(?:(?!<time).)*{time}", text, re.DOTALL) is not None
 
@@ -58,3 +61,12 @@ def test_the_script_writes_local_times_if_the_zone_is_not_known(as_operator: Bro
     text = as_operator.get("/admin/oidc/connection/").content.decode()
     assert re.search(r'<time datetime="[^"]+" data-local="">[^<]+ UTC</time>', text)
     assert re.search(r'<script src="/static/js/time\.', text)
+
+
+def test_templates_of_the_admin_write_no_time_without_its_zone() -> None:
+    plain = re.compile(r"\{\{ ([\w.]*(?:_at|\.at|_since))\b[^}]*\}\}")
+    files = list(TEMPLATES.rglob("*.html"))
+    assert len(files) > 30
+    found = {(path.name, name) for path in files for name in plain.findall(path.read_text())}
+    # The result of a look-up is stored as JSON, with a time in ISO 8601.
+    assert found == {("review_timeline.html", "domain.at")}
