@@ -4,24 +4,31 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponsePermanentRedirect, QueryDict
 from django.http.response import HttpResponseBase
-from django.urls import URLPattern, path, resolve, reverse
+from django.urls import URLPattern, path, reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from devportal.console.navigation import APP_NAME
+from devportal.console.access import get_client, get_membership
+from devportal.console.navigation import APP_NAME, console_page
+from oidc.projects.roles import Role
+
+# In characters. A longer query string is dropped: no page has so many filters, and Django refuses long redirects.
+MAX_QUERY_LENGTH = 4000
 
 
 @dataclass(frozen=True)
 class Move:
     """An old path below a project or a client, and the URL name of the new page with the same arguments.
 
-    `query` is added to the query string, and `section` is the id of the part of the page.
+    `query` is added to the query string, `section` is the id of the part of the page, and `role` the lowest role that
+    may open it.
     """
 
     old: str
     page: str
     query: str = ""
     section: str = ""
+    role: str = Role.VIEWER
 
 
 PROJECT_MOVES = (
@@ -34,7 +41,7 @@ PROJECT_MOVES = (
     Move("requests", "requests"),
     Move("requests/<str:entry_id>", "request_detail"),
     Move("members", "members"),
-    Move("members/<int:member_id>", "member"),
+    Move("members/<int:member_id>", "member", role=Role.OWNER),
     Move("activity", "activity"),
 )
 CLIENT_MOVES = (
@@ -58,14 +65,19 @@ def moved_pages(moves: tuple[Move, ...], kind: str) -> list[URLPattern]:
 
 @never_cache
 @require_safe
-def moved(request: HttpRequest, move: Move, **arguments: str) -> HttpResponseBase:
-    """Redirect to the new page if it responds with 200. Otherwise, return its response, such as 404 for outsiders."""
-    url = reverse(f"{APP_NAME}:{move.page}", kwargs=arguments)
-    target = resolve(url)
-    response: HttpResponseBase = target.func(request, **target.kwargs)
-    if response.status_code != 200:
-        return response
-    query = request.GET.copy()
+@console_page()
+def moved(request: HttpRequest, move: Move, project_id: str, client_id: str = "", **rest: str) -> HttpResponseBase:
+    """Redirect to the new page. Raises Http404 for outsiders and RoleTooLow, as the new page does."""
+    ids = {"project_id": project_id}
+    if client_id:
+        get_client(request, project_id, client_id, move.role)
+        ids["client_id"] = client_id
+    else:
+        get_membership(request, project_id, move.role)
+    url = reverse(f"{APP_NAME}:{move.page}", kwargs=ids | rest)
+    query = QueryDict(mutable=True)
+    if len(request.GET.urlencode()) <= MAX_QUERY_LENGTH:
+        query.update(request.GET)
     query.update(QueryDict(move.query))
     if query:
         url += f"?{query.urlencode()}"

@@ -1,5 +1,7 @@
 """Old URLs of the console; tests/security/test_crawl.py has who may follow them."""
 
+from typing import Any
+
 import pytest
 from django.test import Client as Browser
 
@@ -27,6 +29,20 @@ def test_an_old_url_redirects_with_its_query(
     response = as_viewer.get(f"/console/p/{project.public_id}/{old}")
     assert (response.status_code, response["Location"]) == (301, at(page, project) + query)
     assert as_viewer.get(response["Location"]).status_code == 200
+
+
+def test_a_query_that_is_too_long_for_a_redirect_is_dropped(as_viewer: Browser, project: Project) -> None:
+    old = f"/console/p/{project.public_id}/usage.csv?range=7d&endpoint="
+    assert as_viewer.get(old + "a" * 3900)["Location"].endswith("a&format=csv")
+    response = as_viewer.get(old + "a" * 20_000)
+    assert (response.status_code, response["Location"]) == (301, f"{at('usage', project)}?format=csv")
+
+
+def test_a_redirect_does_not_render_the_new_page(
+    as_viewer: Browser, project: Project, django_assert_max_num_queries: Any
+) -> None:
+    with django_assert_max_num_queries(6):  # the session, the account and the membership
+        assert as_viewer.get(f"/console/p/{project.public_id}/usage").status_code == 301
 
 
 def test_old_urls_of_an_app_redirect(as_viewer: Browser, project: Project) -> None:
