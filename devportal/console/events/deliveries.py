@@ -50,6 +50,13 @@ SELECTS: Selects = (
     ("event", "Event", _EVENTS),
     ("channel", "Receiver", dict(EventReceiver.Channel.choices)),
 )
+# A delivery that is tried again without anyone's action.
+_IS_TRIED = Q(
+    state=Delivery.State.WAITING,
+    receiver__paused_at=None,
+    receiver__client__enabled=True,
+    receiver__client__project__suspended_at=None,
+) & ~Q(receiver__url="")
 _MASK = "…"
 _SHOWN = 4  # characters at each end of an id that pages show
 
@@ -156,13 +163,13 @@ def deliveries_of(client: Client) -> "QuerySet[Delivery]":
 
 
 def _about_log(request: HttpRequest, rows: "QuerySet[Delivery]") -> dict[str, Any]:
-    """Return what both logs have. The list refreshes while a delivery waits, unless the person stopped it."""
+    """Return what both logs have. The list refreshes while a delivery is tried, unless the person stopped it."""
     return {
         "rows": rows,
         "entries": _entries,
         "columns": COLUMNS,
         "log_days": settings.DELIVERY_DAYS,
-        "refreshes": refreshes(request, rows.filter(state=Delivery.State.WAITING).exists()),
+        "refreshes": refreshes(request, rows.filter(_IS_TRIED).exists()),
     }
 
 
@@ -220,7 +227,7 @@ def delivery_detail(request: HttpRequest, project_id: str, client_id: str, deliv
         membership,
         client,
         line=DeliveryEntry(row),
-        refreshes=refreshes(request, row.state == Delivery.State.WAITING),
+        refreshes=refreshes(request, deliveries_of(client).filter(_IS_TRIED, pk=row.pk).exists()),
         log_url=log_url,
         most_tries=TRIES,
         once=idempotency.new_token(),

@@ -48,6 +48,23 @@ def test_the_list_shows_event_state_tries_and_result(as_viewer: Browser, app: Cl
     assert SUB not in text
 
 
+@pytest.mark.parametrize("change", ["", "sent", "paused", "without URL", "app off", "project suspended"])
+def test_pages_refresh_only_while_a_delivery_is_tried(
+    change: str, as_viewer: Browser, app: Client, receiver: EventReceiver
+) -> None:
+    delivery = make_delivery(receiver, sub=SUB, state="delivered" if change == "sent" else "waiting")
+    if change == "paused":
+        EventReceiver.objects.update(paused_at=clock.now())
+    elif change == "without URL":
+        EventReceiver.objects.update(url="")
+    elif change == "app off":
+        Client.objects.update(enabled=False)
+    elif change == "project suspended":
+        Project.objects.update(suspended_at=clock.now())
+    for url in (at("deliveries", app.project, app), at("project_deliveries", app.project), detail(delivery)):
+        assert ("data-refresh" in as_viewer.get(url).content.decode()) is (change == ""), url
+
+
 def test_filters_narrow_the_list(as_viewer: Browser, app: Client, receiver: EventReceiver) -> None:
     logout = make_receiver(app, "logout")
     first = make_delivery(receiver, sub=SUB, state="failed")
