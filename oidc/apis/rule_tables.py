@@ -9,7 +9,8 @@ from django.core.exceptions import ValidationError
 
 Rule = tuple[str, str, str]  # method, path and scope
 KEYS = ("method", "path", "scope")
-# In characters. A path has at most 300. The parser needs seconds for one key with thousands of dots.
+# In characters. A path has at most 300. The parser needs seconds for one key with thousands of dots. Only a line feed
+# ends a line in TOML.
 MAX_LINE_LENGTH = 500
 
 
@@ -25,7 +26,7 @@ def _assignments(rule: Rule) -> list[str]:
 
 def read_rules(text: str) -> list[Rule]:
     """Return the rules of `[[apis.rules]]` tables. Raises ValidationError; the values are not checked."""
-    if any(len(line) > MAX_LINE_LENGTH for line in text.splitlines()):
+    if any(len(line) > MAX_LINE_LENGTH for line in text.split("\n")):
         raise ValidationError(f"A line may have at most {MAX_LINE_LENGTH} characters.")
     try:
         document = tomllib.loads(text)

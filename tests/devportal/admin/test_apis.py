@@ -114,6 +114,7 @@ def test_an_operator_declares_an_api(as_operator: Browser, operator: Account) ->
         ({"rule_tables": "[\n" * 20_000}, "This is not valid TOML"),
         ({"rule_tables": f"x = {'[' * 400}\n{'[' * 400}\n{'[' * 400}"}, "This is not valid TOML"),
         ({"rule_tables": ".".join("a" * 500) + " = 1"}, "A line may have at most 500 characters"),
+        ({"rule_tables": ".".join(['"\u2028"'] * 200) + " = 1"}, "A line may have at most 500 characters"),
         ({"rule_tables": '[[rules]]\nmethod = "GET"'}, "Each one begins with the line [[apis.rules]]"),
         ({"rule_tables": "apis = 1"}, "Each one begins with the line [[apis.rules]]"),
         ({"rule_tables": "[apis]\nrules = 1"}, "Each one begins with the line [[apis.rules]]"),
