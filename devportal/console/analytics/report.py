@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.http import HttpRequest
 
 from core import clock
@@ -63,6 +64,12 @@ class AnalyticsQuery:
     def address(self) -> str:
         """The query string."""
         return f"?range={self.span.name}"
+
+    @property
+    def is_before_kept(self) -> bool:
+        """Whether all counts of the period before are still kept."""
+        days = settings.SIGN_IN_HOUR_DAYS if self.span.unit == "hour" else settings.SIGN_IN_COUNT_DAYS
+        return 2 * self.span.whole <= days * _DAY
 
     @property
     def bar(self) -> FilterBar:
@@ -235,8 +242,8 @@ class SignInReport:
 def sign_in_report(query: AnalyticsQuery, clients: Sequence[int], log: LogLink) -> SignInReport:
     """Return the report about clients, given by primary key. `log` is the sign-in log of these clients.
 
-    Takes one statement for the days, one for the hours if they are shown, one for the period before, and one more for
-    several clients.
+    Takes one statement for the days, one for the hours if they are shown, one for the period before if its counts are
+    still kept, and one more for several clients.
     """
     since, until = query.bounds
     days, span = query.days, query.span
@@ -249,7 +256,8 @@ def sign_in_report(query: AnalyticsQuery, clients: Sequence[int], log: LogLink) 
         counts[step, error] += times
     stages = build_funnel(counts)
     people = _people(query, by_day)
-    ends, change = _ends(query, by_bar, store.sums(span.unit, clients, since - span.whole, since, _ENDING), log)
+    counts_before = store.sums(span.unit, clients, since - span.whole, since, _ENDING) if query.is_before_kept else {}
+    ends, change = _ends(query, by_bar, counts_before, log)
     new, returning = _people_within(query, people)
     unit = "day" if query.is_whole_days else "hour"
     return SignInReport(

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.conf import settings
+
 from api import usage_counts
 from core import clock
 from devportal.console.analytics import store
@@ -37,7 +39,7 @@ class Trend:
 
 @dataclass(frozen=True)
 class AppRow:
-    """An app with its sign-ins and refused requests of the last 24 hours, and the URL of its log entries of these."""
+    """An app with its sign-ins and refusals of the last 24 hours, and the URL of the log entries of the refusals."""
 
     client: Client
     signed_in: int
@@ -84,7 +86,8 @@ def request_trend(project: Project) -> Trend:
         return log.url(start, end, status=chosen[band.kind] if band else "")
 
     bands = [_series("Without error", "good", good), _series("Errors", "server-error", bad)]
-    before = [good[day] + bad[day] for day in days[:DAYS]]
+    is_kept = len(days) <= settings.USAGE_DAYS
+    before = [good[day] + bad[day] for day in days[:DAYS]] if is_kept else []
     chart = BarChart("requests", "Requests a day, last 14 days", days[DAYS:], _DAY, bands, link=link, before=before)
     page = project_page(project, "usage") + "?range=30d"
     errors_url = _all_days(log, days, status="errors")

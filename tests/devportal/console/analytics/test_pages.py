@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from urllib.parse import urljoin
 
 import pytest
@@ -302,6 +303,21 @@ def test_the_csv_file_has_the_same_figures(as_viewer: Browser, owner: Account, a
             ["account", "Openport account API", "0", "1", "0"],
             ["calendar", "'=Calendar", "1", "1", "7"],
         ]
+
+
+@pytest.mark.parametrize(
+    ("span", "days", "setting"), [("7d", 14, "SIGN_IN_HOUR_DAYS"), ("90d", 180, "SIGN_IN_COUNT_DAYS")]
+)
+def test_sign_ins_are_compared_only_with_counts_that_are_kept(
+    span: str, days: int, setting: str, as_viewer: Browser, app: Client, settings: Any
+) -> None:
+    add(app, exchanged=100)
+    add(app, DAY, exchanged=6)
+    add(app, (days // 2 + 1) * DAY, exchanged=3)
+    for kept, change in ((days, "+100 %"), (days - 1, "")):
+        setattr(settings, setting, kept)
+        report = as_viewer.get(address(app, f"?range={span}")).context["report"]
+        assert (report.change, report.ends.compares) == (change, bool(change))
 
 
 def test_the_link_leads_to_the_file(as_viewer: Browser, app: Client, calendar: Api) -> None:
