@@ -99,13 +99,19 @@ def project(request: HttpRequest, project_id: str) -> HttpResponse:
     membership = get_membership(request, project_id)
     project = membership.project
     member = ProjectMember(project=project, account=membership.account, role=membership.role)
-    clients = list(Client.objects.filter(project=project).annotate(waits=with_reviewers()).order_by("-pk"))
-    unreviewed = [client for client in clients if not (client.verified_at or client.first_party)]
+    clients = Client.objects.filter(project=project)
+    # A project may have thousands of apps, so only these columns are read of all.
+    columns = ("pk", "enabled", "verified_at", "first_party", "waits")
+    states = list(clients.annotate(waits=with_reviewers()).order_by("pk").values_list(*columns))
+    keys = [key for key, *_ in states]
+    unreviewed = {key: on and not waits for key, on, reviewed, own, waits in states if not (reviewed or own)}
+    # The oldest app is usually the main one.
+    oldest = next((key for key, is_open in unreviewed.items() if is_open), 0)
+    loaded = clients.in_bulk([*keys[-MAX_APPS:], oldest])
+    newest = [loaded[key] for key in reversed(keys[-MAX_APPS:]) if key in loaded]
+    to_review = loaded.get(oldest)
     limit = limit_usage(project) if unreviewed else None
     found = project_overview(member, limit)
-    newest = clients[:MAX_APPS]
-    # The oldest app is usually the main one.
-    to_review = next((client for client in reversed(unreviewed) if client.enabled and not client.waits), None)
     is_in_use = found.facts.ever_signed_in or found.facts.first_request_at
     return render_page(
         request,
@@ -115,9 +121,7 @@ def project(request: HttpRequest, project_id: str) -> HttpResponse:
         checklist=first_steps(membership, found.facts, to_review or (newest[0] if newest else None)),
         limit=limit,
         to_review=to_review,
-        trends=[trends.sign_in_trend(project, [client.pk for client in clients]), trends.request_trend(project)]
-        if is_in_use
-        else [],
+        trends=[trends.sign_in_trend(project, keys), trends.request_trend(project)] if is_in_use else [],
         apps=trends.app_rows(project, newest),
         days=trends.DAYS,
     )

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db.models import signals
 from django.test import Client as Browser
 
 from accounts.models import Account
@@ -119,6 +120,35 @@ def test_the_overview_compares_two_weeks_with_the_two_before(
     assert "step=any_refusal" in sign_ins.errors_url
     assert "of 100 until review" in text
     assert "Submit Starling for review" in text
+
+
+def test_the_overview_compares_requests_only_with_counts_that_are_kept(
+    as_owner: Browser, project: Project, settings: Any
+) -> None:
+    for ago, count in ((2, 100), (16, 50)):
+        hour = clock.now() - timedelta(days=ago)
+        UsageTotal.objects.create(project=project, hour=hour, endpoint="/v1/me", status=200, count=count)
+    for days, change in ((28, "+100 %"), (27, "")):
+        settings.USAGE_DAYS = days
+        _, requests = as_owner.get(f"/console/p/{project.public_id}/").context["trends"]
+        assert (requests.value, requests.change) == (100, change)
+
+
+def test_the_overview_does_not_load_all_apps(as_viewer: Browser, project: Project) -> None:
+    clients = [make_client(project) for _ in range(12)]
+    consent.record_consent(make_account(), clients[0], ["openid"])
+    loaded: list[Client] = []
+
+    def note(sender: Any, instance: Client, **rest: Any) -> None:
+        loaded.append(instance)
+
+    signals.post_init.connect(note, sender=Client)
+    try:
+        response = as_viewer.get(f"/console/p/{project.public_id}/")
+    finally:
+        signals.post_init.disconnect(note, sender=Client)
+    assert [row.client for row in response.context["apps"]] == clients[:1:-1]
+    assert len(loaded) == 11, "the ten newest apps, and the one to submit for review"
 
 
 def test_the_overview_offers_the_oldest_app_that_needs_a_review(
