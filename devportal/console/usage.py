@@ -345,7 +345,7 @@ def _clients(project: Project, query: UsageQuery, log: LogLink, rows: Sequence[M
     known = dict(names.values_list("client_id", "name"))
     return [
         UsageRow(
-            known.get(row["client"], "A client that was deleted"),
+            known.get(row["client"], "An app that was deleted"),
             row["total_count"],
             row["errors"],
             _latencies(row),

@@ -1,4 +1,4 @@
-"""Analytics by API: in how many sign-ins scopes of each API were granted, and how often each API was called.
+"""Analytics by API: in how many sign-ins scopes of each API were granted, and how many requests each API got.
 
 Sign-ins are read from the sign-in log when a page is opened, so they cost a sign-in nothing. That is why they reach
 back only as far as the log, and are limited to its newest entries.
@@ -39,7 +39,7 @@ class GrantedScopes:
 class ApiRow:
     """The figures of one API. `of` is the number of sign-ins that were read.
 
-    The URLs are those of its calls, in the request log and on the usage page, or "" if there are none.
+    The URLs are those of its requests, in the request log and on the usage page, or "" if there are none.
     """
 
     api: ApiSnapshot
@@ -108,10 +108,10 @@ def granted_scopes(clients: Sequence[int], since: datetime, until: datetime) -> 
 
 
 def calls_by_api(project: Project, since: datetime, until: datetime, **only: Any) -> Counter[str]:
-    """Return the number of a project's calls by the slug of the API. `only` is as in `usage_counts.series`."""
+    """Return the number of a project's requests by the slug of the API. `only` is as in `usage_counts.series`."""
     registry, calls = current_registry(), Counter[str]()
     for row in usage_counts.series(project, since, until, "endpoint", **only):
-        # Calls to `/v1` are counted by endpoint, calls to another API by its slug.
+        # Requests to `/v1` are counted by endpoint, requests to another API by its slug.
         slug = row["endpoint"] if row["endpoint"] in registry.apis else registry.account.slug
         calls[slug] += row["total_count"]
     return calls
@@ -129,5 +129,5 @@ COLUMNS: Columns[ApiRow] = {
     "name": lambda row: row.api.name,
     "sign_ins_with_its_scopes": lambda row: row.sign_ins,
     "sign_ins_read": lambda row: row.of,
-    "calls": lambda row: row.calls,
+    "requests": lambda row: row.calls,
 }

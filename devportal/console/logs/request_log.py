@@ -262,7 +262,7 @@ def request_log_entries(project: Project, rows: Sequence[RequestLog]) -> list[Re
 def _line(row: RequestLog, clients: dict[str, Client], keys: dict[str, ApiKey]) -> RequestLogEntry:
     if row.client:
         client = clients.get(row.client)
-        name = client.name if client else "A client that was deleted"
+        name = client.name if client else "An app that was deleted"
         return RequestLogEntry(row, name, row.client, page=row.client if client else "", client=client)
     key = keys.get(row.credential)
     return RequestLogEntry(row, key.name if key else "A key that was deleted", row.credential, key=key)

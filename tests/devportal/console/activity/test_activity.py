@@ -47,9 +47,9 @@ def test_entries_show_names_of_clients_and_keys(as_viewer: Browser, project: Pro
     report(Event("client.deleted", owner.pk, project.public_id, "op_client_gone", before={"name": "Wren"}))
     report(Event("teapot.boiled", owner.pk, project.public_id, "kettle"))
     text = told(as_viewer, project)
-    assert "deleted the client Wren" in text
+    assert "deleted the app Wren" in text
     assert "olga@example.com teapot.boiled kettle" in text
-    assert "olga@example.com turned the client Starling off" in text
+    assert "olga@example.com turned the app Starling off" in text
     assert "olga@example.com created the API key A script" in text
     assert key.digest not in text
 
@@ -78,7 +78,7 @@ def test_markup_in_entries_is_escaped(as_owner: Browser, project: Project, owner
 def test_entries_can_show_any_value(as_owner: Browser, project: Project, owner: Account, value: Any) -> None:
     before, after = {"field": value}, {"field": value, "other": value}
     report(Event("client.changed", owner.pk, project.public_id, "x", before=before, after=after))
-    assert "changed the client" in told(as_owner, project)
+    assert "changed the app" in told(as_owner, project)
 
 
 def test_actions_of_an_apps_people_are_not_shown(as_owner: Browser, project: Project, person: Account) -> None:
@@ -113,7 +113,7 @@ def test_reviewers_and_operators_are_not_named(as_owner: Browser, project: Proje
     assert "192.0.2.9" not in text
     assert "A reviewer of Openport approved Starling" in text
     assert "Openport suspended the project" in text
-    assert "Openport turned the client Starling off" in text
+    assert "Openport turned the app Starling off" in text
 
 
 def test_former_members_are_still_named(
@@ -121,7 +121,7 @@ def test_former_members_are_still_named(
 ) -> None:
     report(Event("client.turned_off", developer.pk, project.public_id, make_client(project).client_id))
     members.leave_project(project, developer)
-    assert "dan@example.com turned the client Orbit Notes off" in told(as_owner, project)
+    assert "dan@example.com turned the app Orbit Notes off" in told(as_owner, project)
     assert "dan@example.com left the project" in told(as_owner, project)
 
 
@@ -134,11 +134,11 @@ def test_deleted_accounts_are_not_named(
     deleting.delete_account(developer)
     text = told(as_owner, project)
     assert "dan@example.com" not in text
-    assert "Someone whose account is deleted turned the client Orbit Notes off" in text
+    assert "Someone whose account is deleted turned the app Orbit Notes off" in text
     assert "olga@example.com changed the role of someone whose account is deleted" in text
 
 
-EVERYTHING = ["renamed", "invited", "turned the client", "created the API key", "revoked a secret", "for review"]
+EVERYTHING = ["renamed", "invited", "turned the app", "created the API key", "revoked a secret", "for review"]
 
 
 def some_changes(project: Project, owner: Account, developer: Account) -> None:
@@ -155,7 +155,7 @@ def some_changes(project: Project, owner: Account, developer: Account) -> None:
     [
         ("project", ["renamed"]),
         ("members", ["invited"]),
-        ("clients", ["turned the client", "revoked a secret"]),
+        ("clients", ["turned the app", "revoked a secret"]),
         ("keys", ["created the API key"]),
         ("review", ["for review"]),
         ("", EVERYTHING),
@@ -184,13 +184,13 @@ def test_entries_can_be_filtered_by_person(
     report(Event("project.suspended", make_account(is_staff=True).pk, project.public_id))
     number = ProjectMember.objects.get(account=developer).pk
     text = told(as_viewer, project, f"?by={number}")
-    assert "turned the client" in text
+    assert "turned the app" in text
     assert "renamed" not in text
     assert "suspended" not in text
     others = told(as_viewer, project, "?by=others")
     assert "suspended the project" in others
     assert "renamed" not in others
-    assert "turned the client" not in others
+    assert "turned the app" not in others
 
 
 @pytest.mark.parametrize("who", ["-1", "x", str(2**70)])

@@ -329,4 +329,4 @@ def test_the_link_leads_to_the_file(as_viewer: Browser, app: Client, calendar: A
         url = urljoin(path, str(link["href"]))
         title, rows = as_viewer.get(url)["Content-Disposition"], lines(as_viewer, url)
         assert "-24h-" in title
-        assert [row["calls"] for row in rows] == ["0", "7"]
+        assert [row["requests"] for row in rows] == ["0", "7"]

@@ -52,7 +52,7 @@ def test_a_call_of_a_client_links_to_the_client(as_viewer: Browser, project: Pro
     assert f"?who={client.client_id}" in text
     assert "Bearer $ACCESS_TOKEN" in text
     gone = page(as_viewer, log(project, client="op_client_gone"))
-    assert "A client that was deleted" in gone
+    assert "An app that was deleted" in gone
 
 
 def test_every_error_has_its_fix_and_its_docs(as_owner: Browser, project: Project) -> None:

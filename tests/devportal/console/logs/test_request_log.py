@@ -75,7 +75,7 @@ def test_the_caller_is_named(as_viewer: Browser, project: Project, key: ApiKey) 
     log(project, credential=key.public_id)
     log(project, credential="gone")
     names = [line.name for line in as_viewer.get(address(project)).context["lines"]]
-    assert names == ["A key that was deleted", "A script", "A client that was deleted", "Web Notes"]
+    assert names == ["A key that was deleted", "A script", "An app that was deleted", "Web Notes"]
 
 
 # --- Filters ---

@@ -137,7 +137,7 @@ def test_tables_by_endpoint_client_and_key(
     ]
     assert [(line.name, line.calls, line.errors, line.note) for line in found.clients] == [
         ("Web Notes", 5, 1, client_of.client_id),
-        ("A client that was deleted", 2, 0, "op_client_gone"),
+        ("An app that was deleted", 2, 0, "op_client_gone"),
     ]
     ((line),) = found.keys
     assert (line.name, line.calls) == ("A script", 7)

@@ -88,7 +88,7 @@ def test_both_pages_show_what_is_live_and_what_changed(changed: Client, as_revie
     for field in ("Type", "Redirect URLs", "Sign-out URLs", "Proven domains"):
         assert f'<th scope="row">{field}</th>' in table
     assert "Home page" not in table
-    for said in ("changed the type of the client", "transferred the project to", "changed the client"):
+    for said in ("changed the type of the app", "transferred the project to", "changed the app"):
         assert said in page
 
 
