@@ -61,9 +61,7 @@ class ProjectCounts:
     in_review: int = 0
     changes_requested: int = 0
     without_secret: int = 0
-    members: int = 0
     people: int = 0
-    keys: int = 0
     keys_ending: int = 0
     first_key_ends_at: datetime | None = None
     ever_signed_in: bool = False
@@ -226,10 +224,8 @@ def _facts(projects: Sequence[int]) -> dict[int, ProjectCounts]:
         n_without_secret=_number_of(clients.filter(~Exists(live_secret), type=Client.Type.WEB, enabled=True)),
         n_in_review=_number_of(clients.filter(reviews__status__in=WITH_REVIEWERS)),
         n_changes=_number_of(clients.filter(reviews__status=CHANGES_REQUESTED)),
-        n_members=_number_of(ProjectMember.objects.filter(project=this)),
         # Each person counts once, however many of the project's apps they use.
         n_people=_number_of(Connection.objects.filter(client__project=this, removed_at=None), "account"),
-        n_keys=_number_of(keys),
         n_ending=_number_of(ending),
         first_end=Subquery(first),
         signed_in=Exists(Connection.objects.filter(client__project=this)),
@@ -239,8 +235,8 @@ def _facts(projects: Sequence[int]) -> dict[int, ProjectCounts]:
         n_missing=_number_of(ProjectDomain.objects.filter(project=this).exclude(missing_since=None)),
     )
     names = (
-        "pk n_clients n_reviewed n_in_review n_changes n_without_secret n_members n_people n_keys n_ending first_end"
-        " signed_in first_request n_secrets_ending n_missing"
+        "pk n_clients n_reviewed n_in_review n_changes n_without_secret n_people n_ending first_end signed_in"
+        " first_request n_secrets_ending n_missing"
     )
     return {pk: ProjectCounts(*values) for pk, *values in rows.order_by().values_list(*names.split())}
 

@@ -80,7 +80,7 @@ def test_figures_of_other_projects_are_not_shown(owner: Account, project: Projec
     consent.record_consent(make_account(), make_client(other), ["openid"])
     make_key(other, outsider)
     (mine,) = project_overviews(list(project_memberships(owner)))
-    assert (mine.facts.clients, mine.facts.people, mine.facts.keys, mine.requests) == (0, 0, 0, RequestCounts())
+    assert (mine.facts.clients, mine.facts.people, mine.requests) == (0, 0, RequestCounts())
 
 
 @pytest.mark.parametrize(
