@@ -17,12 +17,13 @@ from tests.guides.journey import leaves
 from tests.guides.packages import install_application, pinned, pinned_application
 from tests.guides.reading import READY_SECONDS, OpenGuide, needs
 from tests.guides.runs import record_run
-from tests.services import keeper, node
+from tests.services import keeper, node, postgres
 
 pytestmark = pytest.mark.slow
 record = partial(record_run, "applications", is_part=True)
 
 OAUTH2_PROXY = "7.15.6"
+MINIFLUX = "2.3.5"
 CLIENT_API = "/_matrix/client/v3"
 PLACEHOLDER = "https://app.example.com"  # the page says to replace it
 
@@ -180,3 +181,22 @@ def test_oauth2_proxy(guide: Callable[..., OpenGuide]) -> None:
     app.run(f"./{without} --cookie-secure=false --http-address=127.0.0.1:{app.port}")
     assert "code_challenge" in app.person.go(leaves(app, "/oauth2/start?rd=/"))
     record({"oauth2-proxy": OAUTH2_PROXY})
+
+
+@needs("go")
+@pytest.mark.skipif(postgres.find_programs() is None, reason="no PostgreSQL on this machine")
+def test_miniflux(guide: Callable[..., OpenGuide]) -> None:
+    app = open_page(guide, "/oauth2/oidc/callback")
+    install(app, f"miniflux.app/v2@v{MINIFLUX}")
+    secret = app.folder / "miniflux.secret"
+    secret.write_text(app.client["client_secret"])
+    settings = shown_file(app, "miniflux.env").replace("/etc/miniflux.secret", str(secret))
+    (app.folder / "miniflux.env").write_text(settings)
+    addresses = {"BASE_URL": app.origin, "LISTEN_ADDR": f"127.0.0.1:{app.port}", "RUN_MIGRATIONS": "1"}
+    with postgres.cluster() as database, database.running():
+        addresses["DATABASE_URL"] = f"{database.url}/postgres?sslmode=disable"
+        app.run("exec ./miniflux.app -config-file miniflux.env", **addresses)
+        arrive(app, leaves(app, "/oauth2/oidc/redirect"))
+        assert app.person.email in app.person.browser.get(f"{app.origin}/settings").text
+        app.close()
+    record({"miniflux": MINIFLUX})

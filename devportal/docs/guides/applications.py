@@ -24,7 +24,7 @@ APPLICATIONS = (
     Application("Apache (mod_auth_openidc)", "/callback", "OIDCPKCEMethod S256", TESTED, url_name="docs_guide_apache"),
     Application("JupyterHub", "/hub/oauth_callback", "", TESTED, "jupyterhub"),
     Application("Matrix Synapse", "/_synapse/client/oidc/callback", "", TESTED, "synapse"),
-    Application("Miniflux", "/oauth2/oidc/callback", "", TRIED, "miniflux"),
+    Application("Miniflux", "/oauth2/oidc/callback", "", TESTED, "miniflux"),
     Application("oauth2-proxy", "/oauth2/callback", "--code-challenge-method=S256", TESTED, "oauth2-proxy"),
     Application("pgAdmin", "/oauth2/authorize", "OAUTH2_CHALLENGE_METHOD", TESTED, "pgadmin"),
     Application("Keycloak as a broker", "/realms/REALM/broker/ALIAS/endpoint", "Use PKCE", TRIED, "keycloak"),
