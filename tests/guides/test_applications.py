@@ -1,22 +1,27 @@
 """The page of ready-made applications: applications that run with the settings that it shows."""
 
+import contextlib
+import json
 import os
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlencode
 
 import httpx
 import pytest
 
 from tests.clients.ended_sessions import delivered, sign_out
 from tests.clients.terminal import Shown
+from tests.guides import keycloak
 from tests.guides.journey import leaves
 from tests.guides.packages import install_application, pinned, pinned_application
 from tests.guides.reading import READY_SECONDS, OpenGuide, needs
 from tests.guides.runs import record_run
+from tests.guides.tokens import latest_session
 from tests.services import keeper, node, postgres
 
 pytestmark = pytest.mark.slow
@@ -28,13 +33,21 @@ CLIENT_API = "/_matrix/client/v3"
 PLACEHOLDER = "https://app.example.com"  # the page says to replace it
 
 
-def open_page(guide: Callable[..., OpenGuide], callback: str, logout: str = "") -> OpenGuide:
+def open_page(guide: Callable[..., OpenGuide], callback: str, logout: str = "", signed_out: str = "/") -> OpenGuide:
     """Register an application at a free port of this machine, and open the page."""
     port = keeper.free_port()
     origin = f"http://localhost:{port}"
-    urls = {"redirect_uris": [f"{origin}{callback}"], "post_logout_redirect_uris": [f"{origin}/"]}
+    urls = {"redirect_uris": [f"{origin}{callback}"], "post_logout_redirect_uris": [f"{origin}{signed_out}"]}
     backchannel = {"backchannel_logout_uri": f"{origin}{logout}"} if logout else {}
-    return guide("applications", port=port, **urls, **backchannel)
+    app = guide("applications", port=port, **urls, **backchannel)
+    app.person.browser.event_hooks["response"].append(lambda _: use_cookies_without_https(app.person.browser))
+    return app
+
+
+def use_cookies_without_https(browser: httpx.Client) -> None:
+    """Let all cookies be sent without https, as browsers do for localhost."""
+    for cookie in browser.cookies.jar:
+        cookie.secure = False
 
 
 def shown(app: OpenGuide, is_meant: Callable[[Shown], bool]) -> str:
@@ -61,9 +74,6 @@ def install(app: OpenGuide, package: str) -> None:
 def arrive(app: OpenGuide, url: str) -> httpx.Response:
     """Sign in at a URL of the service, and return the application's page to which this leads."""
     arrived_at = app.person.go(url)
-    # Browsers also send these cookies to localhost without https.
-    for cookie in app.person.browser.cookies.jar:
-        cookie.secure = False
     page = app.person.browser.get(arrived_at, follow_redirects=True)
     assert page.status_code < 400, f"{page.url}\n{page.text[:2000]}\n{app.log.read_text()[-2000:]}"
     return page
@@ -200,3 +210,66 @@ def test_miniflux(guide: Callable[..., OpenGuide]) -> None:
         assert app.person.email in app.person.browser.get(f"{app.origin}/settings").text
         app.close()
     record({"miniflux": MINIFLUX})
+
+
+@needs("java", "mvn")
+def test_keycloak_as_a_broker(guide: Callable[..., OpenGuide]) -> None:
+    programs = keycloak.install()
+    realm = "/realms/example"
+    endpoint, protocol = f"{realm}/broker/service/endpoint", f"{realm}/protocol/openid-connect"
+    app = open_page(guide, endpoint, f"{protocol}/logout/backchannel-logout", f"{endpoint}/logout_response")
+    run_application(app, programs, keycloak.start_command(app.folder, app.port), **keycloak.ENVIRONMENT)
+    provider = json.loads(shown_file(app, "service.json").replace("…", app.client["client_secret"]))
+    callback = f"{app.origin}{realm}"
+    client = {"clientId": "app", "publicClient": True, "redirectUris": [callback]}
+    with keycloak_admin(app) as admin:
+        created = [
+            admin.post("/admin/realms", json={"realm": "example", "enabled": True, "clients": [client]}),
+            admin.post("/admin/realms/example/identity-provider/instances", json=provider),
+        ]
+    assert [response.status_code for response in created] == [201, 201], [each.text for each in created]
+
+    asked = {"client_id": "app", "redirect_uri": callback, "response_type": "code", "scope": "openid email"}
+    start = f"{protocol}/auth?{urlencode(asked | {'kc_idp_hint': 'service'})}"
+    tokens = keycloak_tokens(app, arrive(app, leaves(app, start)), protocol)
+    userinfo = partial(httpx.get, f"{app.origin}{protocol}/userinfo")
+    bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
+    person = userinfo(headers=bearer).json()
+    assert (person["email"], person["email_verified"]) == (app.person.email, True)
+    with keycloak_admin(app) as admin:
+        identities = admin.get(f"/admin/realms/example/users/{person['sub']}/federated-identity").json()
+    assert [each["userId"] for each in identities] == [latest_session(app.service, app.client["client_id"])[0]]
+
+    with delivered(app.service, app.client["client_id"], "logout"):
+        sign_out(app.person)
+    assert userinfo(headers=bearer).status_code == 401
+
+    tokens = keycloak_tokens(app, arrive(app, leaves(app, start)), protocol)
+    left = leaves(app, f"{protocol}/logout?{urlencode({'id_token_hint': tokens['id_token']})}")
+    assert "/endpoint/logout_response?" in app.person.go(left)
+    record({"keycloak": keycloak.VERSION})
+
+
+@contextlib.contextmanager
+def keycloak_admin(app: OpenGuide) -> Iterator[httpx.Client]:
+    """Yield a client for Keycloak's admin API."""
+    granted = httpx.post(
+        f"{app.origin}/realms/master/protocol/openid-connect/token",
+        data={"grant_type": "client_credentials"} | keycloak.ADMIN,
+        timeout=READY_SECONDS,
+    ).json()
+    bearer = {"Authorization": f"Bearer {granted['access_token']}"}
+    with httpx.Client(base_url=app.origin, headers=bearer, timeout=READY_SECONDS) as admin:
+        yield admin
+
+
+def keycloak_tokens(app: OpenGuide, page: httpx.Response, protocol: str) -> dict[str, str]:
+    """Return Keycloak's tokens for the code that it sent to its own client."""
+    callback = page.url.copy_with(query=None)
+    granted = {"grant_type": "authorization_code", "client_id": "app", "redirect_uri": str(callback)}
+    code = page.url.params.get("code")
+    assert code, f"{page.url}\n{page.text[:2000]}"
+    response = httpx.post(f"{app.origin}{protocol}/token", data=granted | {"code": code})
+    assert response.is_success, response.text
+    tokens: dict[str, str] = response.json()
+    return tokens

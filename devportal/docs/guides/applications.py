@@ -27,7 +27,7 @@ APPLICATIONS = (
     Application("Miniflux", "/oauth2/oidc/callback", "", TESTED, "miniflux"),
     Application("oauth2-proxy", "/oauth2/callback", "--code-challenge-method=S256", TESTED, "oauth2-proxy"),
     Application("pgAdmin", "/oauth2/authorize", "OAUTH2_CHALLENGE_METHOD", TESTED, "pgadmin"),
-    Application("Keycloak as a broker", "/realms/REALM/broker/ALIAS/endpoint", "Use PKCE", TRIED, "keycloak"),
+    Application("Keycloak as a broker", "/realms/REALM/broker/service/endpoint", "Use PKCE", TESTED, "keycloak"),
     Application("MeshCentral", "/auth-oidc-callback", "", TRIED, "meshcentral"),
     Application("Actual Budget", "/openid/callback", "", TRIED, "actual"),
     Application("Superset", "/oauth-authorized/service", "code_challenge_method", TRIED, "superset"),
