@@ -232,7 +232,7 @@ def test_keycloak_as_a_broker(guide: Callable[..., OpenGuide]) -> None:
     asked = {"client_id": "app", "redirect_uri": callback, "response_type": "code", "scope": "openid email"}
     start = f"{protocol}/auth?{urlencode(asked | {'kc_idp_hint': 'service'})}"
     tokens = keycloak_tokens(app, arrive(app, leaves(app, start)), protocol)
-    userinfo = partial(httpx.get, f"{app.origin}{protocol}/userinfo")
+    userinfo = partial(httpx.get, f"{app.origin}{protocol}/userinfo", timeout=READY_SECONDS)
     bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
     person = userinfo(headers=bearer).json()
     assert (person["email"], person["email_verified"]) == (app.person.email, True)
@@ -269,7 +269,7 @@ def keycloak_tokens(app: OpenGuide, page: httpx.Response, protocol: str) -> dict
     granted = {"grant_type": "authorization_code", "client_id": "app", "redirect_uri": str(callback)}
     code = page.url.params.get("code")
     assert code, f"{page.url}\n{page.text[:2000]}"
-    response = httpx.post(f"{app.origin}{protocol}/token", data=granted | {"code": code})
+    response = httpx.post(f"{app.origin}{protocol}/token", data=granted | {"code": code}, timeout=READY_SECONDS)
     assert response.is_success, response.text
     tokens: dict[str, str] = response.json()
     return tokens
