@@ -89,7 +89,16 @@
   function refresh() {
     const results = document.querySelector("[data-refresh]");
     if (results && !document.hidden && !results.contains(document.activeElement)) {
-      load(location.href).then(replaceLive, function () {});
+      const address = location.href;
+      load(address).then(
+        function (html) {
+          // Otherwise, a filter has changed meanwhile.
+          if (location.href === address) {
+            replaceLive(html);
+          }
+        },
+        function () {}
+      );
     }
   }
 

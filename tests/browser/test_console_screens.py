@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from devportal.docs.pages import PAGES
 from tests.browser.camera import CHECKED, Camera
@@ -95,15 +95,20 @@ def arrive(page: Page, desk: Desk, email: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Projects")
 
 
-def first_entry(page: Page) -> str:
-    """Return the address of the newest entry on the page of a log, once it is written."""
-    entry = page.locator(".log__link").first
+def reload_until(page: Page, selector: str) -> Locator:
+    """Return the first element of the page that matches, once what it shows is written."""
+    found = page.locator(selector).first
     for _ in range(15):
-        if entry.count():
+        if found.count():
             break
         page.wait_for_timeout(1000)
         page.reload()
-    return str(entry.evaluate("link => link.href"))
+    return found
+
+
+def first_entry(page: Page) -> str:
+    """Return the address of the newest entry on the page of a log, once it is written."""
+    return str(reload_until(page, ".log__link").evaluate("link => link.href"))
 
 
 PROJECT_PAGES = (
@@ -131,6 +136,23 @@ def test_screens_of_a_project(desk: Desk, browser: Chromium, axe: str) -> None:
         page.goto(desk.at("logs/requests?status=4xx"))
         camera.visit(first_entry(page), "console-request-entry")
         camera.visit(f"{desk.service.address}/console/projects/new", "console-project-new")
+
+    browser.visit(steps)
+
+
+def test_a_bar_shows_a_card_with_its_values_until_escape(desk: Desk, browser: Chromium) -> None:
+    def steps(page: Page) -> None:
+        arrive(page, desk, OWNER)
+        page.goto(desk.at("analytics"))
+        reload_until(page, "[data-bar]")
+        card = page.locator(".chart__card")
+        for show in (page.locator("[data-bar]").last.hover, page.locator(".chart [tabindex='0']:visible").first.focus):
+            page.mouse.move(0, 0)
+            expect(card).to_have_count(0)
+            show()
+            expect(card).to_be_visible()
+            page.keyboard.press("Escape")
+            expect(card).to_have_count(0)
 
     browser.visit(steps)
 
