@@ -98,7 +98,7 @@ def save_submission(
 ) -> AppReview:
     """Save the draft. Omitted values stay. `scopes` maps each requested scope to its justification.
 
-    Until an app is verified, the app's values change immediately, because people see it as not reviewed. Afterwards
+    Until an app is reviewed, the app's values change immediately, because people see it as not reviewed. Afterwards
     only the draft changes, and the approved values stay (docs/review.md#for-developers). `logo` comes from
     `oidc.domains.branding.clean_logo`. `seen` is the `draft_digest` of the values that the person saw; with "", changes
     since then are replaced. Raises ValidationError by field, ChangedMeanwhile, ReviewNotAllowed, IllegalReviewStep.

@@ -89,6 +89,8 @@ def test_objects_of_other_projects_are_not_found(method: str, as_owner: Browser,
     other = make_project(other_owner, name="Elsewhere")
     things = things_of(other, other_owner) | {"project_id": project.public_id}
     found = {name: status(as_owner, name, method, things) for name, arguments in ROUTES.items() if len(arguments) > 1}
+    # Old URLs of a project only check the project (devportal/console/moved.py); the new page checks the rest.
+    moved = {name for name, code in found.items() if name.startswith("moved_project_") and code == 301}
     # 405: the method is refused before anything is looked for.
-    assert {name: code for name, code in found.items() if code not in (404, 405)} == {}
+    assert {name: code for name, code in found.items() if code not in (404, 405) and name not in moved} == {}
     assert 404 in found.values()

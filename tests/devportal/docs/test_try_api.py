@@ -69,9 +69,9 @@ def test_the_call_is_shown_in_five_languages(client: Browser, calendar: Api) -> 
         assert "API_KEY" in text
 
 
-def test_the_page_says_that_the_service_does_not_send_the_call(client: Browser, calendar: Api) -> None:
+def test_the_page_says_that_the_service_does_not_send_the_request(client: Browser, calendar: Api) -> None:
     page = page_of(client)
-    assert "This service does not send the call to the API" in page.get_text()
+    assert "This service does not send the request to the API" in page.get_text()
     assert page.select_one("form[method=post] [name=credential]") is None
     assert client.post(f"{PATH}?api=calendar", {"source": "pasted", "credential": "x"}).status_code == 405
 

@@ -115,7 +115,7 @@ CHANGES: dict[str, Change] = {
     "branding": Change(
         "review.edited", {"step": "save", "name": "Starling", "home_page_url": "https://app.example.com/"}
     ),
-    "review": Change("review.edited", {"step": "save", "note": "The plan is on the second page."}),
+    "review": Change("review.edited", {"step": "save", "demo_url": "https://app.example.com/demo"}),
     "review_appeal": Change("review.appealed", {"text": "The second page shows it."}, _rejected),
     "project_appeal": Change("review_case.opened", {"text": "It was someone else."}, _suspended, ("review.appealed",)),
     #

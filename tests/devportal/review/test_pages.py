@@ -363,13 +363,17 @@ def test_a_logo_that_is_sent_with_its_removal_is_removed(as_developer: Browser, 
 
 
 def question(page: str, part: str = "") -> str:
-    """Return the text of a page's question, from its name to what comes last, as it is read."""
+    """Return the text of a page's question, from its name to what comes last, as it is read.
+
+    What screen readers say about links is left out: a preview has none.
+    """
     if part:
         page = page[page.index(f'id="{part}-title"') :]
         page = page[page.index("</figcaption>") :]
         page = page[: page.index("</figure>")]
     else:
         page = page[page.index('<div class="card">') : page.index("</main>")]
+    page = page.replace(", in a new tab", "")
     text = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL)
     return " ".join(unescape(text).split())
 
