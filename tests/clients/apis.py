@@ -66,7 +66,7 @@ def wait_until_known(service: Service, slug: str) -> None:
     """Wait until every process of the service knows an API."""
     deadline, seen = time.monotonic() + KNOWN_SECONDS, 0
     while seen < 20:
-        answer = httpx.get(f"{service.address}/docs/apis/{slug}")
+        answer = httpx.get(f"{service.address}/docs/apis/{slug}", timeout=KNOWN_SECONDS)
         seen = seen + 1 if answer.status_code == 200 else 0
         assert time.monotonic() < deadline, service.logged()[-3000:]
         time.sleep(0 if seen else 0.5)

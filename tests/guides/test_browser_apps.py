@@ -1,10 +1,11 @@
 """The guides for browser apps, in a browser."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Error, Page
 
 from tests.browser.watch import Watch
 from tests.clients.person import PASSWORD
@@ -16,6 +17,7 @@ from tests.guides.tokens import count_refresh_tokens
 from tests.services.chromium import Chromium
 
 pytestmark = [pytest.mark.slow, pytest.mark.node, pytest.mark.browser]
+OPEN_SECONDS = 60
 
 
 @pytest.mark.parametrize("name", ["react", "svelte", "vue"])
@@ -32,10 +34,24 @@ def test_browser_app(name: str, guide: Callable[..., OpenGuide], browser: Chromi
     record_run(name, pinned(lock, name, "oidc-client-ts", "vite"))
 
 
+def open_first(page: Page, url: str) -> None:
+    """Open a page of a server that accepts connections, but may not keep them while it starts."""
+    deadline = time.monotonic() + OPEN_SECONDS
+    while True:
+        try:
+            page.goto(url)
+        except Error:
+            if time.monotonic() > deadline:
+                raise
+            page.wait_for_timeout(500)
+        else:
+            return
+
+
 def walk_in_browser(app: OpenGuide, page: Page) -> None:
     """Sign in, call the API, refresh twice, sign out here and there, and decline once."""
+    open_first(page, f"{app.origin}/")
     watch = Watch(page.context)
-    page.goto(f"{app.origin}/")
     begin(app, page)
     answer(page, "allow")
     page.wait_for_selector(":text('Hello, Ada Lovelace')")

@@ -22,7 +22,7 @@ from tests.services.service import as_toml
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 LASTING = ("web", "worker", "mailer", "sender", "beat")
-START_SECONDS = 60
+START_SECONDS = 180
 # Flags that are not in the compose file, but that a machine may require of every container.
 LIMITS = ["--network", "host", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000"]
 
