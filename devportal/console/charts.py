@@ -131,7 +131,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class BarChart:
-    """Bars over time, in layers, the first at the bottom. `key` is part of the ids in the page. Times are in UTC.
+    """Bars over time, in layers, the first at the bottom. `key` is part of the ids in the page.
+
+    Days are in UTC. Labels of shorter times are in UTC too, until `static/js/time.js` replaces them.
 
     `step` is the time from one start to the next. With `link`, bars and values lead to the entries that they count.
     `before` holds the totals of the bars of the period before, if they are known. The last bar has not ended yet.
@@ -326,14 +328,18 @@ def _value_axis(svg: Element, frame: _Frame, distance: int) -> None:
 
 def _time_axis(svg: Element, frame: _Frame, chart: BarChart) -> None:
     distance, places = time_ticks(chart.starts, chart.step, frame.size.ticks)
-    form = "%-d %b" if distance >= timedelta(days=1) else "%H:%M"
+    shows_days = distance >= timedelta(days=1)
     for place in places:
         middle = frame.left_of(place) + frame.column / 2
         x = format_number(middle)
         element(svg, "line", class_="chart__tick", x1=x, x2=x, y1=frame.floor, y2=frame.floor + 4)
         # A label must not extend beyond the drawing.
         look = {"class_": "chart__label", "text_anchor": "end" if middle > frame.end - 14 else "middle"}
-        element(svg, "text", format(chart.starts[place].astimezone(UTC), form), x=x, y=frame.floor + 17, **look)
+        start = chart.starts[place].astimezone(UTC)
+        if not shows_days:
+            look["data_time"] = f"{start:%Y-%m-%dT%H:%M:%SZ}"
+        text = f"{start:%-d %b}" if shows_days else f"{start:%H:%M}"
+        element(svg, "text", text, x=x, y=frame.floor + 17, **look)
 
 
 def _layers(chart: BarChart, frame: _Frame) -> Iterator[str]:

@@ -1,8 +1,8 @@
 // Shows times in the reader's zone, and stores the name of the zone in a cookie.
 //
 // The service writes times in the zone that the cookie names, with UTC as the tooltip (core/time_zones.py). It writes
-// UTC if it does not know the zone; this script then replaces the text. Where a page has the switch [data-times], it
-// exchanges text and tooltip of all times, and remembers the choice in this browser.
+// UTC if it does not know the zone, and in drawings; this script then replaces the text. Where a page has the switch
+// [data-times], it exchanges text and tooltip of all times, and remembers the choice in this browser.
 (function () {
   "use strict";
 
@@ -42,12 +42,16 @@
     return parts.day + " " + parts.month + " " + parts.year;
   }
 
-  function localText(moment, form) {
+  function clockTime(moment, form) {
     const time = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
     if (form.includes("seconds")) {
       time.second = "2-digit";
     }
-    return dayOf(moment, !form.includes("date")) + ", " + new Intl.DateTimeFormat(language, time).format(moment);
+    return new Intl.DateTimeFormat(language, time).format(moment);
+  }
+
+  function localText(moment, form) {
+    return dayOf(moment, !form.includes("date")) + ", " + clockTime(moment, form);
   }
 
   function exchange(part) {
@@ -55,6 +59,14 @@
       const text = element.textContent;
       element.textContent = element.title;
       element.title = text;
+    });
+    part.querySelectorAll("text[data-time]").forEach(function (label) {
+      const text = label.textContent;
+      label.textContent = label.dataset.other;
+      label.dataset.other = text;
+    });
+    part.querySelectorAll("[data-in-utc]").forEach(function (element) {
+      element.hidden = !element.hidden;
     });
   }
 
@@ -101,6 +113,13 @@
         element.title = element.textContent;
         element.textContent = localText(moment, element.dataset.local);
       }
+    });
+    part.querySelectorAll("text[data-time]").forEach(function (label) {
+      label.dataset.other = label.textContent;
+      label.textContent = clockTime(new Date(label.dataset.time), "");
+    });
+    part.querySelectorAll("[data-in-utc]").forEach(function (element) {
+      element.hidden = true;
     });
   }
 

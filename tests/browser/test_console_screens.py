@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from devportal.docs.pages import PAGES
 from tests.browser.camera import CHECKED, Camera
@@ -138,6 +138,26 @@ def test_screens_of_a_project(desk: Desk, browser: Chromium, axe: str) -> None:
         camera.visit(f"{desk.service.address}/console/projects/new", "console-project-new")
 
     browser.visit(steps)
+
+
+def test_a_chart_shows_the_readers_hours_or_utc(desk: Desk, browser: Chromium) -> None:
+    """In Phoenix, which is seven hours behind UTC all year."""
+
+    def steps(whole: Browser) -> None:
+        with whole.new_context(timezone_id="America/Phoenix") as context:
+            page = context.new_page()
+            arrive(page, desk, OWNER)
+            page.goto(desk.at("analytics"))
+            reload_until(page, "[data-bar]")
+            label = page.locator("text[data-time]:visible").first
+            hour = int(str(label.get_attribute("data-time"))[11:13])
+            expect(label).to_have_text(f"{(hour - 7) % 24:02}:00")
+            expect(page.get_by_text("Times below the bars are in UTC.")).to_be_hidden()
+            page.get_by_role("button", name="UTC", exact=True).click()
+            expect(label).to_have_text(f"{hour:02}:00")
+            expect(page.get_by_text("Times below the bars are in UTC.").first).to_be_visible()
+
+    browser.use(steps)
 
 
 def test_a_bar_shows_a_card_with_its_values_until_escape(desk: Desk, browser: Chromium) -> None:
