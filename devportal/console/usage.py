@@ -149,8 +149,6 @@ class UsageReport:
     """The data of the usage page."""
 
     query: UsageQuery
-    since: datetime
-    until: datetime
     chart: BarChart
     limit_text: str
     total: UsageRow
@@ -197,8 +195,6 @@ def usage_report(project: Project, query: UsageQuery) -> UsageReport:
     callers = usage_counts.by_caller(project, since, until, **query.only)
     return UsageReport(
         query,
-        since,
-        until,
         chart,
         _limit_text(query, chart),
         _line("", kinds, log=log.url(since, until, status="errors")),
