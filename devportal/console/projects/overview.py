@@ -126,28 +126,29 @@ class ProjectOverview:
             text = f"Errors are rising: {share} % of the latest requests failed."
             found.append(ProjectWarning(text, self._errors_since(RECENT)))
         if facts.without_secret:
-            subject = "A web app has" if facts.without_secret == 1 else f"{facts.without_secret} web apps have"
-            found.append(self._warning(f"{subject} no secret: nobody can sign in there.", "clients"))
+            one = "A web app has no secret: nobody can sign in there."
+            more = "{} web apps have no secret: nobody can sign in there."
+            found.append(self._counted(facts.without_secret, one, more, "clients"))
         if facts.secrets_ending:
-            subject = "A client secret" if facts.secrets_ending == 1 else f"{facts.secrets_ending} client secrets"
-            verbs = "expires soon and is" if facts.secrets_ending == 1 else "expire soon and are"
-            found.append(self._warning(f"{subject} {verbs} still in use.", "clients"))
+            one = "A client secret expires soon and is still in use."
+            more = "{} client secrets expire soon and are still in use."
+            found.append(self._counted(facts.secrets_ending, one, more, "clients"))
         if facts.keys_ending and facts.first_key_ends_at:
             left = timeuntil(facts.first_key_ends_at, clock.now())
-            if facts.keys_ending == 1:
-                text = f"An API key expires in {left}."
-            else:
-                text = f"{facts.keys_ending} API keys expire soon, the first in {left}."
-            found.append(self._warning(text, "keys"))
+            one, more = f"An API key expires in {left}.", f"{{}} API keys expire soon, the first in {left}."
+            found.append(self._counted(facts.keys_ending, one, more, "keys"))
         if facts.domains_missing:
-            subject = "a domain" if facts.domains_missing == 1 else f"{facts.domains_missing} domains"
-            found.append(self._warning(f"The proof of {subject} was not found.", "domains"))
+            one, more = "The proof of a domain was not found.", "The proofs of {} domains were not found."
+            found.append(self._counted(facts.domains_missing, one, more, "domains"))
         if facts.changes_requested:
             found.append(self._warning("A reviewer requested changes.", "clients"))
         return found
 
     def _warning(self, text: str, page: str) -> ProjectWarning:
         return ProjectWarning(text, project_page(self.project, page))
+
+    def _counted(self, count: int, one: str, more: str, page: str) -> ProjectWarning:
+        return self._warning(one if count == 1 else more.format(f"{count:,}"), page)
 
     def _full(self, usage: LimitUsage) -> ProjectWarning:
         limit = "one person" if usage.limit == 1 else f"{usage.limit} people"
